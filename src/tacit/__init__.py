@@ -1,0 +1,84 @@
+"""tacit: recommendations learned from ratings under user-level joint differential privacy.
+
+>>> import tacit
+>>> ratings = tacit.Ratings.from_arrays(
+...     users=[1, 1, 2, 2, 3, 3], items=[7, 8, 7, 9, 8, 9], values=[5, 1, 4, 2, 1, 3],
+...     rating_range=(1, 5))
+>>> model = tacit.fit(ratings, epsilon=1.0)
+>>> len(model.recommend({7: 5.0}, n=2))
+2
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.algorithms import FrankWolfe
+    from tacit.budget import Accounting, Neighbours, PrivacyBudget
+    from tacit.catalogue import Catalogue
+    from tacit.certificate import Certificate
+    from tacit.engines import ThreadEngine
+    from tacit.errors import (
+        BudgetExceeded,
+        CheckpointError,
+        ConfigError,
+        DataError,
+        EngineError,
+        ModelFileError,
+        PrivacyError,
+        TacitError,
+        TacitWarning,
+        UnknownItemsWarning,
+    )
+    from tacit.fitting import fit
+    from tacit.models import Model, Recommendation, load
+    from tacit.ratings import Columns, Ratings
+
+__all__ = [
+    "Accounting",
+    "BudgetExceeded",
+    "Catalogue",
+    "Certificate",
+    "CheckpointError",
+    "Columns",
+    "ConfigError",
+    "DataError",
+    "EngineError",
+    "FrankWolfe",
+    "Model",
+    "ModelFileError",
+    "Neighbours",
+    "PrivacyBudget",
+    "PrivacyError",
+    "Ratings",
+    "Recommendation",
+    "TacitError",
+    "TacitWarning",
+    "ThreadEngine",
+    "UnknownItemsWarning",
+    "fit",
+    "load",
+]
+
+_HOMES = {
+    "tacit.algorithms": ("FrankWolfe",),
+    "tacit.budget": ("Accounting", "Neighbours", "PrivacyBudget"),
+    "tacit.catalogue": ("Catalogue",),
+    "tacit.certificate": ("Certificate",),
+    "tacit.engines": ("ThreadEngine",),
+    "tacit.fitting": ("fit",),
+    "tacit.models": ("Model", "Recommendation", "load"),
+    "tacit.ratings": ("Columns", "Ratings"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that importing the package is quick."""
+    if name not in __all__:
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF.get(name, "tacit.errors")), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

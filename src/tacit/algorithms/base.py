@@ -1,0 +1,54 @@
+"""What every algorithm is: a frozen config that plans its releases, then makes them."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from tacit.budget import Accounting, PrivacyBudget
+from tacit.errors import ConfigError
+from tacit.ledger import Ledger
+from tacit.models.rules import LocalRule
+from tacit.private.mechanism import Mechanism
+
+__all__ = ["Algorithm", "Facts", "check_field"]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The public numbers of a fit: all that an algorithm may know without paying.
+
+    `n_users` is None where the relation protects it.
+    """
+
+    n_items: int
+    rating_range: tuple[float, float]
+    n_users: int | None
+    budget: PrivacyBudget | None
+
+    @property
+    def paper_accounting(self) -> bool:
+        """Whether noise follows the paper's formula."""
+        return self.budget is not None and self.budget.accounting is Accounting.PAPER
+
+
+class Algorithm(Protocol):
+    """The global side of a method. Its local side is the rule that it publishes."""
+
+    name: ClassVar[str]
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> None:
+        """Reserve every release of a fit, before any data is read."""
+        ...
+
+    def run(self, mechanism: Mechanism, facts: Facts) -> LocalRule:
+        """Make the releases and return what users do with them."""
+        ...
+
+    def public(self, facts: Facts) -> dict[str, str]:
+        """Name every setting that the releases rest on, as taken as public."""
+        ...
+
+
+def check_field(name: str, value: Any, holds: bool, expected: str) -> None:
+    """Refuse a setting that does not hold, in the words that all settings share."""
+    if not holds:
+        raise ConfigError(f"{name}={value!r}: expected {expected}")

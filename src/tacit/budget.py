@@ -1,0 +1,205 @@
+"""What may be spent: privacy budgets and the exact accounting of Gaussian releases.
+
+Every release of this package is Gaussian, so composition is exact and in closed form.
+A release of sensitivity D with noise sd s costs mu = D / s; costs add as squares; and the
+total mu gives, for every epsilon, the smallest delta that holds (Balle and Wang 2018;
+Dong, Roth and Su 2022):
+
+    delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)
+
+This module knows public numbers only.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from tacit.errors import ConfigError
+
+__all__ = [
+    "Accounting",
+    "Neighbours",
+    "PrivacyBudget",
+    "Sensitivity",
+    "delta_of",
+    "epsilon_of",
+    "guessing_chance",
+    "mu_of",
+]
+
+_SQRT2 = math.sqrt(2.0)
+_BISECTIONS = 200
+_RELATIVE_SLACK = 1e-10  # calibration stops this much on the private side
+_Word = TypeVar("_Word", bound=StrEnum)
+
+
+class Neighbours(StrEnum):
+    """Which two datasets must be hard to tell apart."""
+
+    REPLACE = "replace"
+    """One user's row is exchanged for any other; the number of users is public."""
+    ADD_REMOVE = "add_remove"
+    """One user's row is emptied or filled; the number of users is protected too."""
+
+
+class Accounting(StrEnum):
+    """How noise is calibrated to epsilon and delta."""
+
+    EXACT = "exact"
+    """The closed form above: the least Gaussian noise that keeps the promise."""
+    PAPER = "paper"
+    """Alg. 1's sigma = L^2 sqrt(64 T ln(1/delta)) / epsilon, for comparison."""
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How far one user can move a statistic (L2 norm), for either relation."""
+
+    add_remove: float
+    replace: float
+
+    def under(self, neighbours: Neighbours) -> float:
+        """Return the bound that holds for this relation."""
+        return self.replace if neighbours is Neighbours.REPLACE else self.add_remove
+
+
+def _erfcx(x: float) -> float:
+    from scipy.special import erfcx
+
+    return float(erfcx(x))
+
+
+def delta_of(epsilon: float, mu: float) -> float:
+    """Return the smallest delta for which a total cost of mu is (epsilon, delta)-DP.
+
+    With a = (epsilon/mu - mu/2)/sqrt2 and b = (epsilon/mu + mu/2)/sqrt2, b^2 - a^2 = epsilon, so
+    delta = e^(-a^2) (erfcx(a) - erfcx(b)) / 2: no overflow, and no cancellation of exponentials.
+    """
+    if mu <= 0.0:
+        return 0.0
+    if math.isinf(mu):
+        return 1.0
+    a = (epsilon / mu - mu / 2) / _SQRT2
+    b = (epsilon / mu + mu / 2) / _SQRT2
+    if a < -5.0:  # erfcx(a) would grow without bound; erfc(a) is then close to 2
+        return min(1.0, (math.erfc(a) - math.exp(-a * a) * _erfcx(b)) / 2)
+    return max(0.0, math.exp(-a * a) * (_erfcx(a) - _erfcx(b)) / 2)
+
+
+def _last_true(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Bisect geometrically between `low`, where it holds, and `high`, where it does not."""
+    for _ in range(_BISECTIONS):
+        middle = math.sqrt(low) * math.sqrt(high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
+def mu_of(epsilon: float, delta: float) -> float:
+    """Return the largest total cost mu that is (epsilon, delta)-DP, rounded to the private side."""
+    low, _ = _last_true(lambda mu: delta_of(epsilon, mu) <= delta, 1e-18, 1e9)
+    return low * (1.0 - _RELATIVE_SLACK)
+
+
+def epsilon_of(mu: float, delta: float) -> float:
+    """Return the smallest epsilon that a total cost of mu gives at this delta, rounded up.
+
+    >>> round(epsilon_of(1.0, 1e-6), 3)
+    4.887
+    """
+    if mu <= 0.0 or delta_of(0.0, mu) <= delta:
+        return 0.0
+    if math.isinf(mu):
+        return math.inf
+    _, high = _last_true(
+        lambda epsilon: delta_of(epsilon, mu) > delta, 1e-18, mu * mu / 2 + 40 * mu + 1.0
+    )
+    return high * (1.0 + _RELATIVE_SLACK)
+
+
+def guessing_chance(mu: float) -> float:
+    """Return how often the best guesser between two equally likely rows is right: Phi(mu/2)."""
+    return 0.5 * math.erfc(-mu / (2 * _SQRT2))
+
+
+@dataclass(frozen=True)
+class PrivacyBudget:
+    """What may be spent on a fit, and how it is counted.
+
+    Attributes:
+        epsilon: the privacy loss that may not be exceeded, except with probability delta.
+        delta: that probability; below one over the number of users.
+        neighbours: which two datasets must be hard to tell apart.
+        accounting: how noise is calibrated.
+
+    >>> budget = PrivacyBudget(epsilon=1.0)
+    >>> round(budget.mu, 4)
+    0.2367
+    """
+
+    epsilon: float
+    delta: float = 1e-6
+    neighbours: Neighbours = Neighbours.REPLACE
+    accounting: Accounting = Accounting.EXACT
+
+    def __post_init__(self) -> None:
+        """Check the values and turn words into their enums."""
+        object.__setattr__(self, "epsilon", _number("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", _number("delta", self.delta))
+        object.__setattr__(self, "neighbours", _member("neighbours", self.neighbours, Neighbours))
+        object.__setattr__(self, "accounting", _member("accounting", self.accounting, Accounting))
+        if not 0.0 < self.epsilon <= 1e4:
+            raise ConfigError(f"epsilon={self.epsilon!r}: expected a number in (0, 10000]")
+        if not 0.0 < self.delta < 1.0:
+            raise ConfigError(
+                f"delta={self.delta!r}: expected a probability in (0, 1), such as 1e-6"
+            )
+        if self.accounting is Accounting.PAPER and self.epsilon > 2 * math.log(1 / self.delta):
+            raise ConfigError(
+                f"accounting='paper' needs epsilon <= 2 ln(1/delta) = "
+                f"{2 * math.log(1 / self.delta):.4g}, and epsilon is {self.epsilon:g}; "
+                "use accounting='exact'"
+            )
+
+    @property
+    def mu(self) -> float:
+        """The total cost that may be spent, in the budget's own accounting.
+
+        Paper: sigma = 4 L^2 sqrt(4 T ln(1/delta)) / epsilon is a cost of
+        epsilon / sqrt(4 ln(1/delta)) over T rounds of sensitivity 4 L^2.
+        """
+        if self.accounting is Accounting.PAPER:
+            return self.epsilon / math.sqrt(4 * math.log(1 / self.delta))
+        return mu_of(self.epsilon, self.delta)
+
+    def noise_sd(self, sensitivity: Sensitivity, share: float) -> float:
+        """Return the noise sd of a release that may use `share` of the budget's mu^2.
+
+        The paper's formula states its sensitivity for add_remove, whatever the relation.
+        """
+        paper = self.accounting is Accounting.PAPER
+        bound = sensitivity.add_remove if paper else sensitivity.under(self.neighbours)
+        return bound / (math.sqrt(share) * self.mu)
+
+
+def _number(name: str, value: object) -> float:
+    """Accept what is a plain finite number; a bool or a string is not."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        try:
+            value = float(value.item())  # type: ignore[attr-defined]  # a numpy scalar
+        except (AttributeError, TypeError, ValueError):
+            raise ConfigError(f"{name}={value!r}: expected a number") from None
+    if not math.isfinite(value):
+        raise ConfigError(f"{name}={value!r}: expected a finite number")
+    return float(value)
+
+
+def _member(name: str, value: str, kind: type[_Word]) -> _Word:
+    try:
+        return kind(value)
+    except ValueError:
+        words = ", ".join(repr(member.value) for member in kind)
+        raise ConfigError(f"{name}={value!r}: expected one of {words}") from None

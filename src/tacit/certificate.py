@@ -1,0 +1,233 @@
+"""The certificate: what was promised, what was released, and what was taken as public.
+
+It is made of public numbers only, and it is enough for anyone to recompute epsilon.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.budget import Accounting, Neighbours, PrivacyBudget, epsilon_of, guessing_chance
+from tacit.errors import ModelFileError, TacitError
+from tacit.ledger import Entry, Ledger
+
+__all__ = ["Certificate", "Verification"]
+
+_FORMAT = "tacit-certificate/1"
+_RELATIVE = 1e-9
+_UNIT = "user: all ratings of one person, together"
+_RELATION = {
+    "replace": "one user's whole row is exchanged for any other row; the number of users is public",
+    "add_remove": "one user's whole row is emptied or filled; the number of users is protected",
+}
+_NUMERICS = {
+    "exact": "integer statistics, and an exact Gaussian on their grid, "
+    "from the operating system's cryptographic generator",
+    "idealised": "floating-point Gaussian noise: its low bits can leak, for experiments only",
+}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `Certificate.verify` found."""
+
+    holds: bool
+    epsilon_claimed: float | None
+    epsilon_recomputed: float | None
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The statement that goes with a published model.
+
+    Attributes:
+        budget: what was promised; None for a model that is NOT PRIVATE.
+        releases: every release with its sensitivity, noise sd and cost.
+        public: what was taken as public, by name, and why that is so.
+        numerics: "exact" or "idealised".
+        reasons_not_private: why this model must not be called private, if it must not.
+    """
+
+    budget: PrivacyBudget | None
+    releases: tuple[Entry, ...]
+    public: Mapping[str, str]
+    numerics: str = "exact"
+    reasons_not_private: tuple[str, ...] = ()
+
+    @property
+    def private(self) -> bool:
+        """Whether the promise may be made at all."""
+        return self.budget is not None and not self.reasons_not_private
+
+    @property
+    def mu(self) -> float:
+        """The total cost of all releases."""
+        return math.sqrt(math.fsum(entry.mu**2 for entry in self.releases))
+
+    @property
+    def exact_epsilon(self) -> float:
+        """The epsilon that the releases really give at the promised delta."""
+        return math.inf if self.budget is None else epsilon_of(self.mu, self.budget.delta)
+
+    @classmethod
+    def of(
+        cls, ledger: Ledger, public: Mapping[str, str], numerics: str, reasons: tuple[str, ...]
+    ) -> "Certificate":
+        """Close a fit's book."""
+        if ledger.budget is None:
+            reasons = ("no noise was added: it was fitted with no privacy budget", *reasons)
+        return cls(ledger.budget, ledger.entries, dict(public), numerics, reasons)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the machine's form; `from_json` reads it back."""
+        budget = self.budget
+        return {
+            "format": _FORMAT,
+            "private": self.private,
+            "not_private_because": list(self.reasons_not_private),
+            "unit": _UNIT,
+            "epsilon": budget.epsilon if budget else None,
+            "delta": budget.delta if budget else None,
+            "neighbours": budget.neighbours.value if budget else None,
+            "accounting": budget.accounting.value if budget else None,
+            "exact_epsilon": self.exact_epsilon if budget else None,
+            "mu": self.mu if budget else None,
+            "numerics": self.numerics,
+            "releases": [_entry_json(entry, budget) for entry in self.releases],
+            "public": dict(self.public),
+            "promise": self.promise(),
+        }
+
+    @classmethod
+    def from_json(cls, value: object) -> "Certificate":
+        """Read the machine's form; anything unsound is a ModelFileError."""
+        try:
+            return _parse(value)
+        except (TacitError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"the certificate cannot be read: {error}") from None
+
+    def verify(self) -> Verification:
+        """Recompute epsilon from the releases alone and compare it with the claim."""
+        problems = [f"not private: {reason}" for reason in self.reasons_not_private]
+        if self.budget is None:
+            return Verification(False, None, None, tuple(problems))
+        problems += [f"release {e.name!r} has no noise" for e in self.releases if e.noise_sd <= 0]
+        found = self.exact_epsilon
+        if not found <= self.budget.epsilon * (1 + _RELATIVE):
+            problems.append(f"the releases give epsilon {found:.6g}, above the claim")
+        return Verification(not problems, self.budget.epsilon, found, tuple(problems))
+
+    def promise(self) -> list[str]:
+        """Return, in plain sentences, what is promised and what is not."""
+        if self.budget is None or not self.private:
+            return [
+                "This model is NOT PRIVATE: it makes no promise to anyone whose ratings it used.",
+                *(f"Why: {reason}." for reason in self.reasons_not_private),
+            ]
+        return _promise(self.budget, self.mu)
+
+    def text(self) -> str:
+        """Return the person's form."""
+        lines = ["PRIVACY CERTIFICATE" if self.private else "NOT PRIVATE", ""]
+        lines += [f"  {sentence}" for sentence in self.promise()]
+        if self.budget is not None:
+            lines += ["", *_facts(self, self.budget)]
+        lines += ["", f"  Releases ({len(self.releases)}), each with what it cost (mu):"]
+        lines += [_entry_line(entry) for entry in self.releases]
+        lines += ["", "  Taken as public:"]
+        lines += [f"    {name}: {why}" for name, why in self.public.items()]
+        return "\n".join(lines)
+
+
+def _entry_json(entry: Entry, budget: PrivacyBudget | None) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "sensitivity": entry.sensitivity,
+        "noise_sd": entry.noise_sd,
+        "mu": entry.mu if budget else None,
+    }
+
+
+def _entry_line(entry: Entry) -> str:
+    cost = f"mu {entry.mu:.4g}" if math.isfinite(entry.mu) else "no noise"
+    return (
+        f"    {entry.name}: sensitivity {entry.sensitivity:.6g}, "
+        f"noise sd {entry.noise_sd:.6g}, {cost}"
+    )
+
+
+def _facts(certificate: Certificate, budget: PrivacyBudget) -> list[str]:
+    return [
+        f"  Privacy unit:  {_UNIT}",
+        f"  Neighbours:    {budget.neighbours.value}: {_RELATION[budget.neighbours]}",
+        f"  Epsilon:       {budget.epsilon:g}",
+        f"  Delta:         {budget.delta:g}",
+        f"  Accountant:    {_accountant(budget)}",
+        f"  Total cost:    mu = {certificate.mu:.6g}, which is epsilon = "
+        f"{certificate.exact_epsilon:.6g} at this delta",
+        f"  Numerics:      {certificate.numerics}: {_NUMERICS[certificate.numerics]}",
+    ]
+
+
+def _accountant(budget: PrivacyBudget) -> str:
+    if budget.accounting is Accounting.EXACT:
+        return "exact composition of Gaussian releases"
+    return "the paper's formula, which adds more noise than needed"
+
+
+def _promise(budget: PrivacyBudget, mu: float) -> list[str]:
+    chance = 100 * guessing_chance(mu)
+    secret = {
+        Neighbours.REPLACE: "that hers are one of two lists",
+        Neighbours.ADD_REMOVE: "that she gave either one certain list or nothing at all",
+    }[budget.neighbours]
+    return [
+        f"({budget.epsilon:g}, {budget.delta:g})-joint differential privacy for every user whose "
+        "ratings were used, under the relation below.",
+        "Whatever anyone else sees, all other users' recommendations and this model together, "
+        "barely depends on one person's ratings.",
+        f"Someone who knows everyone else's ratings, and {secret}, guesses which from this model "
+        f"rightly at most {chance:.3g} % of the time; a coin is right 50 %.",
+        "The same holds for a single rating of hers, which is a smaller change than her whole "
+        "list: nobody can tell any better whether she gave it.",
+        "Not covered: what she is shown depends on her own ratings, so showing her "
+        "recommendations to others can reveal them.",
+        "Not covered: other models fitted to the same ratings; their costs add up.",
+        "Not covered: what others can know about her without her ratings, such as a taste that "
+        "everyone shares.",
+    ]
+
+
+def _parse(value: object) -> Certificate:
+    if not isinstance(value, dict) or value.get("format") != _FORMAT:
+        raise ModelFileError(f"expected the format {_FORMAT!r}")
+    budget = None
+    if value["epsilon"] is not None:
+        budget = PrivacyBudget(
+            value["epsilon"], value["delta"], value["neighbours"], value["accounting"]
+        )
+    if value["numerics"] not in _NUMERICS:
+        raise ModelFileError("unknown numerics")
+    certificate = Certificate(
+        budget,
+        tuple(_parse_entry(entry) for entry in value["releases"]),
+        {str(name): str(why) for name, why in value["public"].items()},
+        str(value["numerics"]),
+        tuple(str(reason) for reason in value["not_private_because"]),
+    )
+    if certificate.private != value["private"]:
+        raise ModelFileError("it contradicts itself on whether the model is private")
+    return certificate
+
+
+def _parse_entry(value: Mapping[str, Any]) -> Entry:
+    sensitivity, sd = float(value["sensitivity"]), float(value["noise_sd"])
+    if not (math.isfinite(sensitivity) and math.isfinite(sd) and sensitivity > 0 and sd >= 0):
+        raise ModelFileError("a release has an impossible sensitivity or noise")
+    entry = Entry(str(value["name"]), sensitivity, sd)
+    stated = value["mu"]
+    if stated is not None and not math.isclose(entry.mu, stated, rel_tol=_RELATIVE):
+        raise ModelFileError(f"the cost of release {entry.name!r} is not sensitivity / noise sd")
+    return entry

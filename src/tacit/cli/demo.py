@@ -1,0 +1,115 @@
+"""tacit demo: the whole way on made-up ratings, from a file to one person's recommendations."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tacit.catalogue import Catalogue
+    from tacit.evaluation import Accuracy
+    from tacit.models import Model
+
+__all__ = ["run"]
+
+
+def run(
+    folder: Annotated[Path, typer.Option(help="Where the files of the demo go.")] = Path("demo"),
+    users: Annotated[int, typer.Option(help="How many made-up users.")] = 60_000,
+    epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
+) -> None:
+    """Learn privately from made-up ratings; show certificate, accuracy and recommendations."""
+    from tacit.catalogue import Catalogue
+    from tacit.evaluation import evaluate, item_mean_accuracy, user_mean_accuracy, write_report
+    from tacit.fitting import fit
+    from tacit.models import load
+    from tacit.ratings import Ratings
+
+    _say(f"1. {users} made-up users rate films that do not exist")
+    files = _make_files(folder, users)
+    catalogue = Catalogue.from_file(files["items"])
+    train, test = (
+        Ratings.from_file(files[part], rating_range="synthetic-tastes", catalogue=catalogue)
+        for part in ("train", "test")
+    )
+
+    _say(f"2. learn from them with epsilon = {epsilon:g}, and write what may be published")
+    fit(train, epsilon=epsilon).save(files["model"])
+    model = load(files["model"])
+    typer.echo(model.certificate.text())
+    checked = model.verify()
+    typer.echo(f"\n  Checked: the releases give epsilon {checked.epsilon_recomputed:.6g}.")
+
+    _say("3. accuracy on held-out ratings (NOT PRIVATE: for the owner of the data)")
+    accuracies = [
+        ("user's own mean (free)", user_mean_accuracy(train, test), True),
+        (f"tacit, epsilon {epsilon:g}", evaluate(model, train, test), True),
+        ("the same without noise", evaluate(fit(train, budget=None), train, test), False),
+        ("item means without noise", item_mean_accuracy(train, test), False),
+    ]
+    _show_accuracies(accuracies)
+
+    _say("4. someone who was not in the data rates six films, on her own machine")
+    person = _person(model.catalogue)
+    recommendations = model.recommend(person, n=8)
+    _show_person(model, person, recommendations)
+    write_report(
+        files["report"],
+        model=model,
+        accuracies=accuracies,
+        person=person,
+        recommendations=recommendations,
+    )
+    _say(f"wrote {files['model']} and {files['report']}")
+
+
+def _make_files(folder: Path, users: int) -> dict[str, Path]:
+    from tacit.datasets.synthetic import synthesise
+    from tacit.errors import ConfigError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--folder {folder}: {error.strerror}") from None
+    made = synthesise("tastes", users=users, items=400, per_user=60, seed=7, test_fraction=0.02)
+    names = ("train.parquet", "test.parquet", "items.csv", "model.tacit", "report.html")
+    files = {name.partition(".")[0]: folder / name for name in names}
+    made.train.write_parquet(files["train"])
+    made.test.write_parquet(files["test"])
+    made.items.write_csv(files["items"])
+    return files
+
+
+def _person(catalogue: "Catalogue") -> dict[Any, float]:
+    """Make up someone who loves space films and does not care for love stories."""
+    from tacit.datasets.titles import GENRES
+
+    def titled(genre: str) -> list[Any]:
+        words = next(g for g in GENRES if g.name == genre)
+        return [
+            catalogue.ids[at]
+            for at in range(len(catalogue))
+            if any(word in catalogue.title(at) for word in words.adjectives)
+            and any(word in catalogue.title(at) for word in (*words.nouns, *words.places))
+        ]
+
+    loved, disliked = titled("space")[:4], titled("romance")[:2]
+    return dict.fromkeys(loved, 5.0) | dict.fromkeys(disliked, 1.0)
+
+
+def _show_accuracies(accuracies: "list[tuple[str, Accuracy, bool]]") -> None:
+    for label, accuracy, private in accuracies:
+        mark = "" if private else "  NOT PRIVATE"
+        typer.echo(f"  {label:<28} RMSE {accuracy.rmse:.4f}   MAE {accuracy.mae:.4f}{mark}")
+
+
+def _show_person(model: "Model", person: dict[Any, float], recommendations: list[Any]) -> None:
+    positions = model.catalogue.positions(list(person))
+    for at, stars in zip(positions, person.values(), strict=True):
+        typer.echo(f"  rated     {stars:.1f}  {model.catalogue.title(int(at))}")
+    for row in recommendations:
+        typer.echo(f"  predicted {row.score:.1f}  {row.title}")
+
+
+def _say(text: str) -> None:
+    typer.echo(f"\n== {text}\n")

@@ -1,0 +1,34 @@
+"""tacit predict: predicted ratings of items, from one's own ratings."""
+
+from typing import Annotated
+
+import typer
+
+from tacit.cli.options import AsJson, ModelPath, OwnPath, read_own, show_scores
+
+__all__ = ["run"]
+
+
+def run(
+    model: ModelPath,
+    ratings: OwnPath = None,
+    item: Annotated[
+        list[str] | None, typer.Option("--item", help="An item to predict; may be repeated.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict your rating of every item of the catalogue, or of the given ones."""
+    import polars as pl
+
+    from tacit.models import Recommendation, load
+
+    found = load(model)
+    wanted = pl.Series("item", item) if item else found.catalogue.ids
+    scores = found.predict(read_own(ratings), wanted)
+    positions = found.catalogue.positions(wanted)
+    rows = [
+        Recommendation(found.catalogue.ids[int(at)], found.catalogue.title(int(at)), float(score))
+        for at, score in zip(positions, scores, strict=True)
+        if at >= 0
+    ]
+    show_scores(found, rows, as_json, "predictions")

@@ -1,0 +1,26 @@
+"""tacit recommend: the best items for one's own ratings."""
+
+from typing import Annotated
+
+import typer
+
+from tacit.cli.options import AsJson, ModelPath, OwnPath, read_own, show_scores
+
+__all__ = ["run"]
+
+
+def run(
+    model: ModelPath,
+    ratings: OwnPath = None,
+    n: Annotated[int, typer.Option("-n", help="How many items.")] = 10,
+    include_rated: Annotated[
+        bool, typer.Option("--include-rated", help="Also items that you have rated.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Recommend items from your own ratings; without any, the list for someone unknown."""
+    from tacit.models import load
+
+    found = load(model)
+    chosen = found.recommend(read_own(ratings), n, include_rated=include_rated)
+    show_scores(found, chosen, as_json, "recommendations")

@@ -1,0 +1,57 @@
+"""tacit synth: ratings made up by a rule, at any size."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["run"]
+
+
+def run(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Where the ratings go (.parquet or .csv).")
+    ],
+    kind: Annotated[
+        str, typer.Option(help="rank-one (the paper's) or tastes (realistic).")
+    ] = "tastes",
+    users: Annotated[int, typer.Option(help="How many users.")] = 20_000,
+    items: Annotated[int, typer.Option(help="How many items.")] = 400,
+    per_user: Annotated[
+        int, typer.Option("--per-user", help="Ratings a user (on average, for tastes).")
+    ] = 80,
+    test: Annotated[Path | None, typer.Option(help="Where held-out ratings go.")] = None,
+    titles: Annotated[
+        Path | None, typer.Option("--items-out", help="Where the public list of items goes.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same ratings.")] = 0,
+) -> None:
+    """Make synthetic ratings: the paper's rank-one matrix, or a realistic catalogue with tastes."""
+    from tacit.datasets.synthetic import synthesise
+
+    held_out = 0.01 if test else 0.0
+    made = synthesise(
+        kind, users=users, items=items, per_user=per_user, seed=seed, test_fraction=held_out
+    )
+    _write(made.train, output)
+    if test:
+        _write(made.test, test)
+    if titles:
+        _write(made.items, titles)
+    lo, hi = made.rating_range
+    typer.echo(f"wrote {output}; fit it with --rating-range {lo:g} {hi:g}")
+
+
+def _write(frame: "pl.DataFrame", path: Path) -> None:
+    """Write a frame as its file name says."""
+    from tacit.errors import ConfigError, DataError
+
+    if path.suffix not in {".parquet", ".csv"}:
+        raise ConfigError(f"{path}: expected a name that ends in .parquet or .csv")
+    try:
+        frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,211 @@
+"""Synthetic ratings at any size: the paper's rank-one matrix, and a realistic world of tastes."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tacit.datasets.titles import GENRES, invent_titles
+from tacit.errors import ConfigError
+from tacit.kernels import synthetic as kernels
+
+__all__ = ["Kind", "Synthetic", "synthesise"]
+
+Kind = Literal["rank-one", "tastes"]
+"""The worlds that there are."""
+
+_Positions = npt.NDArray[np.int64]
+
+_MOST_USERS: Final = 2**32 - 1
+_MOST_ITEMS: Final = 10_000_000
+
+# The world of "tastes", in stars.
+_LEVEL, _LEVEL_SD = 3.3, 0.35
+_QUALITY_SD, _QUALITY_OF_FAME = 0.25, 0.25
+_TASTE_SDS = np.geomspace(0.8, 0.4, len(GENRES)).astype(np.float32)
+_TRAIT_SD, _NOISE_SD = 0.1, 0.6
+_SELECTIVITY = 1.0
+_COUNT_SPREAD = 0.6
+
+
+@dataclass(frozen=True, repr=False)
+class Synthetic:
+    """Ratings of invented people.
+
+    Attributes:
+        train: columns user, item (uint32) and rating (float32), sorted by user, then item.
+        test: the held-out ratings, same columns and order; each of their users has training ones.
+        items: columns item and title, one row per item, rated or not.
+        rating_range: the smallest and largest rating that can occur.
+        truth: vectors (u, v) whose outer product is the whole matrix; None for "tastes".
+    """
+
+    train: pl.DataFrame
+    test: pl.DataFrame
+    items: pl.DataFrame
+    rating_range: tuple[float, float]
+    truth: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None
+
+    def __repr__(self) -> str:
+        """Show the rating range and nothing else, as for real ratings."""
+        return f"Synthetic(rating_range={self.rating_range})"
+
+
+def synthesise(
+    kind: str,
+    *,
+    users: int,
+    items: int,
+    per_user: int,
+    test_fraction: float = 0.01,
+    seed: int = 0,
+) -> Synthetic:
+    """Make ratings of invented people; the same arguments give the same ratings.
+
+    "rank-one" is the matrix of the paper's experiments, Y* = u v^T with max |Y*_ij| = 1: u and v
+    are uniform in [-1, 1], then scaled, and each user reveals `per_user` items, uniformly chosen.
+    *Paper:* Section 4, dataset "Synthetic" (and "Synthetic-900" of the appendix).
+
+    "tastes" imitates a film site: eight genres that people like more or less, famous items that
+    are rated far more often, good and bad items, generous and strict people who rate between two
+    and all items (log-normal, `per_user` on average) and rather what they like, noise, and half
+    stars from 0.5 to 5. Titles hint at the genre.
+
+    Args:
+        kind: "rank-one" or "tastes".
+        users: how many people.
+        items: how many items.
+        per_user: ratings of each person, held-out ones included ("tastes": on average).
+        test_fraction: chance of each rating to be held out; everyone keeps at least one.
+        seed: where all randomness comes from.
+
+    Raises:
+        ConfigError: an argument cannot be used.
+
+    >>> world = synthesise("rank-one", users=3, items=4, per_user=2, seed=1)
+    >>> world.train.columns, world.rating_range
+    (['user', 'item', 'rating'], (-1.0, 1.0))
+    """
+    if kind not in get_args(Kind):
+        raise ConfigError(f"kind={kind!r}: expected one of {', '.join(get_args(Kind))}")
+    fewest = 2 if kind == "tastes" else 1
+    _check_whole("users", users, 1, _MOST_USERS)
+    _check_whole("items", items, fewest, _MOST_ITEMS)
+    _check_whole("per_user", per_user, fewest, items, " (the number of items)")
+    _check_whole("seed", seed, 0, 2**64 - 1)
+    if not isinstance(test_fraction, int | float) or not 0 <= test_fraction < 1:
+        raise ConfigError(f"test_fraction={test_fraction!r}: expected a number in [0, 1)")
+    rng = np.random.default_rng(seed)
+    make = _tastes if kind == "tastes" else _rank_one
+    return make((users, items), per_user, float(test_fraction), rng)
+
+
+def _check_whole(name: str, value: object, low: int, high: int, what: str = "") -> None:
+    """Refuse what is not a whole number from low to high."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not low <= int(value) <= high:  # type: ignore[call-overload]
+        raise ConfigError(f"{name}={value!r}: expected a whole number from {low} to {high}{what}")
+
+
+def _rank_one(
+    shape: tuple[int, int], per_user: int, fraction: float, rng: np.random.Generator
+) -> Synthetic:
+    """Draw entries of u v^T with unit l-infinity norm."""
+    left, right = (_unit_uniform(size, rng) for size in shape)
+    counts = np.full(shape[0], per_user, np.int64)
+    plan = _plan(counts, fraction, shape[1], rng)
+    train, test = _parts(plan)
+    kernels.draw_rank_one(plan, left, right, train, test)
+    titles = [f"Item {item}" for item in range(shape[1])]
+    frames = _frame(train), _frame(test), _catalogue(titles)
+    return Synthetic(*frames, rating_range=(-1.0, 1.0), truth=(left, right))
+
+
+def _unit_uniform(size: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Draw numbers uniform in [-1, 1], scaled so that the largest has size 1."""
+    numbers = rng.uniform(-1.0, 1.0, size)
+    numbers /= np.abs(numbers).max()
+    return numbers
+
+
+def _tastes(
+    shape: tuple[int, int], per_user: int, fraction: float, rng: np.random.Generator
+) -> Synthetic:
+    """Draw half-star ratings from a world of genres, fame, quality, moods and noise."""
+    main, second = _genres(shape[1], rng)
+    titles = invent_titles(main, second, rng)
+    world = _world(shape[0], main, second, rng)
+    plan = _plan(_counts(shape, per_user, rng), fraction, shape[1], rng)
+    train, test = _parts(plan)
+    kernels.draw_tastes(plan, world, train, test)
+    frames = _frame(train), _frame(test), _catalogue(titles)
+    return Synthetic(*frames, rating_range=(0.5, 5.0))
+
+
+def _counts(
+    shape: tuple[int, int], per_user: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Draw how many ratings each user gives: log-normal with mean `per_user`, from 2 to all."""
+    centre = math.log(per_user) - _COUNT_SPREAD**2 / 2
+    counts = np.rint(rng.lognormal(centre, _COUNT_SPREAD, shape[0]))
+    return np.clip(counts, 2, shape[1]).astype(np.int64)
+
+
+def _genres(n: int, rng: np.random.Generator) -> tuple[_Positions, _Positions]:
+    """Draw the main genre of every item, and another one that comes second."""
+    main = rng.integers(len(GENRES), size=n)
+    return main, (main + rng.integers(1, len(GENRES), size=n)) % len(GENRES)
+
+
+def _world(
+    users: int, main: _Positions, second: _Positions, rng: np.random.Generator
+) -> kernels.World:
+    """Draw what items are like and what users like."""
+    n = len(main)
+    traits = rng.normal(0.0, _TRAIT_SD, (n, len(GENRES)))
+    traits[np.arange(n), main] += 1.0
+    traits[np.arange(n), second] += rng.uniform(0.1, 0.5, n)
+    order = rng.permutation(n).astype(np.uint32)
+    fame = np.empty(n)
+    fame[order] = np.linspace(1.0, -1.0, n)
+    quality = rng.normal(_QUALITY_OF_FAME * fame, _QUALITY_SD)
+    tastes = rng.standard_normal((users, len(GENRES)), np.float32) * _TASTE_SDS
+    level = _LEVEL + _LEVEL_SD * rng.standard_normal(users, np.float32)
+    things = traits.astype(np.float32), quality.astype(np.float32), order
+    return kernels.World(*things, tastes, level, _SELECTIVITY, _NOISE_SD)
+
+
+def _plan(
+    counts: npt.NDArray[np.int64], fraction: float, n_items: int, rng: np.random.Generator
+) -> kernels.Plan:
+    """Fix the key of all user streams and how many ratings each of them gives."""
+    key = rng.integers(2**64, dtype=np.uint64)
+    return kernels.Plan(np.uint64(key), counts, fraction, n_items)
+
+
+def _parts(plan: kernels.Plan) -> tuple[kernels.Part, kernels.Part]:
+    """Make room for the training ratings and for the held-out ones."""
+    held = kernels.count_held_out(plan)
+    return _part(plan.counts - held), _part(held)
+
+
+def _part(counts: npt.NDArray[np.int64]) -> kernels.Part:
+    """Make room for so many ratings of each user."""
+    start = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    total = int(start[-1])
+    ids = np.empty(total, np.uint32), np.empty(total, np.uint32)
+    return kernels.Part(start, *ids, np.empty(total, np.float32))
+
+
+def _frame(part: kernels.Part) -> pl.DataFrame:
+    """Turn one part into a frame."""
+    columns: dict[str, Any] = {"user": part.user, "item": part.item, "rating": part.rating}
+    return pl.DataFrame(columns)
+
+
+def _catalogue(titles: list[str]) -> pl.DataFrame:
+    """Pair the item numbers with their titles."""
+    return pl.DataFrame({"item": np.arange(len(titles), dtype=np.uint32), "title": titles})

@@ -1,0 +1,85 @@
+"""Every exception and warning that tacit raises on purpose.
+
+    TacitError
+    ├── ConfigError          a parameter that cannot be used as given
+    ├── DataError            ratings, a catalogue or own ratings that cannot be used as given
+    ├── PrivacyError         something that would break the promise
+    │   └── BudgetExceeded   a release that costs more than what is left
+    ├── CheckpointError      a checkpoint folder of another fit, or a damaged one
+    ├── ModelFileError       a file that is not a sound model
+    └── EngineError          the machine cannot do it: memory, threads, too many users
+
+    TacitWarning
+    └── UnknownItemsWarning  own ratings, or wanted items, outside the catalogue
+
+A message names the parameter, its value, what was expected and what to do.
+It never holds a rating, a user id or a number computed from ratings.
+"""
+
+__all__ = [
+    "BudgetExceeded",
+    "CheckpointError",
+    "ConfigError",
+    "DataError",
+    "EngineError",
+    "ModelFileError",
+    "PrivacyError",
+    "TacitError",
+    "TacitWarning",
+    "UnknownItemsWarning",
+]
+
+
+class TacitError(Exception):
+    """The root of all errors of this package."""
+
+
+class ConfigError(TacitError, ValueError):
+    """A parameter has a value that cannot be used."""
+
+
+class DataError(TacitError, ValueError):
+    """Ratings, a catalogue or own ratings cannot be used as they are."""
+
+
+class PrivacyError(TacitError):
+    """Going on would break the privacy promise."""
+
+
+class BudgetExceeded(PrivacyError):  # noqa: N818 - it reads as a sentence
+    """A release would cost more than what is left of the budget.
+
+    Attributes:
+        asked: cost of the refused release, as a squared mu.
+        left: what the budget still had, as a squared mu.
+    """
+
+    def __init__(self, name: str, *, asked: float, left: float) -> None:
+        """Say which release was refused, what it asked for and what was left."""
+        super().__init__(
+            f"release {name!r} asks for mu^2 = {asked:.6g} and {left:.6g} is left of the budget; "
+            "nothing was drawn. Give a larger epsilon, plan fewer releases or smaller shares, "
+            "or use accounting='exact'."
+        )
+        self.asked = asked
+        self.left = left
+
+
+class CheckpointError(TacitError):
+    """A checkpoint belongs to another fit, is in use, or is damaged."""
+
+
+class ModelFileError(TacitError, ValueError):
+    """A file is not a model that this version can read."""
+
+
+class EngineError(TacitError):
+    """The engine cannot carry out the work on this machine."""
+
+
+class TacitWarning(UserWarning):
+    """The root of all warnings of this package."""
+
+
+class UnknownItemsWarning(TacitWarning):
+    """Some own ratings or wanted items are not in the catalogue and were left out."""

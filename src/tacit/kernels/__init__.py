@@ -1,0 +1,1 @@
+"""Numba loops over CSR arrays: arrays in, arrays out. They know nothing of privacy."""

@@ -1,0 +1,159 @@
+"""Loops over residuals: the local step of Frank-Wolfe, fused with the covariance it leads to.
+
+A residual is fitted - target (kernels.rows says what these are). One pass over the ratings
+does a whole round: every user moves her fitted values along the newest direction and adds
+the outer product of her new residual, in integers, to the sum.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tacit.kernels.rows import row_weight
+
+__all__ = ["Quanta", "StepArrays", "advance", "covariance", "replay"]
+
+
+class StepArrays(NamedTuple):
+    """One local step: Y <- project((1 - 1/T) Y - gain (A v) v^T), rows of norm at most `norm`."""
+
+    direction: NDArray[np.float64]
+    gain: float
+    keep: float
+    norm: float
+
+
+class Quanta(NamedTuple):
+    """How a residual becomes integers: bound and quantum of a row, and the largest squared norm."""
+
+    bound: float
+    quantum: float
+    most_squared: int
+
+
+@njit(cache=True, nogil=True)
+def _step(target, fitted, picked, step, weight):
+    """Move one row's fitted values; return the direction's coefficient and the row's factor.
+
+    `picked` is the direction at the row's items; `weight` multiplies sums over the row.
+    """
+    inner = 0.0
+    for p in range(target.size):
+        inner += (fitted[p] - target[p]) * picked[p]
+    coefficient = -step.gain * weight * inner
+    total = 0.0
+    for p in range(target.size):
+        fitted[p] = step.keep * fitted[p] + coefficient * picked[p]
+        total += fitted[p] * fitted[p]
+    factor = 1.0
+    if weight * total > step.norm * step.norm:
+        factor = step.norm / np.sqrt(weight * total)
+        for p in range(target.size):
+            fitted[p] = factor * fitted[p]
+    return coefficient, factor
+
+
+@njit(cache=True, nogil=True)
+def _load(rows, i, direction, target, picked):
+    """Write user i's targets, and the direction at her items, into the scratch rows."""
+    start = rows.indptr[i]
+    for p in range(rows.indptr[i + 1] - start):
+        item = rows.items[start + p]
+        target[p] = (rows.values[start + p] - rows.offsets[item] - rows.means[i]) * rows.scales[i]
+        picked[p] = direction[item]
+
+
+@njit(cache=True, nogil=True)
+def _longest(indptr, lo, hi):
+    longest = 0
+    for i in range(lo, hi):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    return longest
+
+
+@njit(cache=True, nogil=True)
+def advance(rows, step, lo, hi):
+    """Take one local step for every user of the range."""
+    longest = _longest(rows.indptr, lo, hi)
+    target, picked = np.empty(longest), np.empty(longest)
+    for i in range(lo, hi):
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        _load(rows, i, step.direction, target, picked)
+        length = stop - start
+        _step(target[:length], rows.fitted[start:stop], picked[:length], step, 1.0)
+
+
+@njit(cache=True, nogil=True)
+def _quantise(residual, quanta, units):
+    """Write residual / quantum, clipped to the bound, as integers of squared norm <= most_squared.
+
+    The bound is checked in integers, so it holds whatever floating point did before.
+    """
+    total = 0.0
+    for p in range(residual.size):
+        total += residual[p] * residual[p]
+    norm = np.sqrt(total)
+    factor = (min(1.0, quanta.bound / norm) if norm > 0 else 1.0) / quanta.quantum
+    tries = 0
+    while True:
+        squared = np.int64(0)
+        for p in range(residual.size):
+            units[p] = np.int64(np.rint(residual[p] * factor))
+            squared += units[p] * units[p]
+        if squared <= quanta.most_squared:
+            return
+        tries += 1  # rounding lengthened the row: shorten it by that much, and by more each time
+        factor *= np.sqrt(quanta.most_squared / squared) * (1.0 - tries * 1e-9)
+
+
+@njit(cache=True, nogil=True)
+def covariance(rows, step, quanta, lo, hi, total):
+    """Take one local step (none for an empty direction) and add the users' outer products.
+
+    Only the upper triangle of `total` is written: rows are sorted by item.
+    """
+    longest = _longest(rows.indptr, lo, hi)
+    target, picked = np.empty(longest), np.empty(longest)
+    units = np.empty(longest, dtype=np.int64)
+    moves = step.gain != 0.0
+    for i in range(lo, hi):
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        length = stop - start
+        _load(rows, i, step.direction, target, picked)
+        fitted = rows.fitted[start:stop]
+        if moves:
+            _step(target[:length], fitted, picked[:length], step, 1.0)
+        for p in range(length):
+            target[p] = fitted[p] - target[p]
+        _quantise(target[:length], quanta, units)
+        items = rows.items[start:stop]
+        for p in range(length):
+            unit = units[p]
+            row = total[items[p]]
+            for q in range(p, length):
+                row[items[q]] += unit * units[q]
+
+
+@njit(cache=True, nogil=True)
+def replay(rows, steps, coefficients, lo, hi):
+    """Take all local steps for every user of the range; write her coefficient of each direction.
+
+    `steps` are (directions, gains, keep, norm, most).
+    """
+    directions, gains, keep, norm, most = steps
+    longest = _longest(rows.indptr, lo, hi)
+    target, picked = np.empty(longest), np.empty(longest)
+    fitted = np.empty(longest)
+    for i in range(lo, hi):
+        length = rows.indptr[i + 1] - rows.indptr[i]
+        fitted[:length] = 0.0
+        weight = row_weight(length, most)
+        for t in range(gains.size):
+            _load(rows, i, directions[t], target, picked)
+            step = StepArrays(directions[t], gains[t], keep, norm)
+            moved = _step(target[:length], fitted[:length], picked[:length], step, weight)
+            for earlier in range(t):
+                coefficients[i, earlier] *= keep * moved[1]
+            coefficients[i, t] = moved[0] * moved[1]

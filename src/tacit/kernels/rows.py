@@ -1,0 +1,101 @@
+"""Loops that bound rows: choosing ratings, and each user's own mean and scale.
+
+All loops work on the users lo <= i < hi, so that threads can share the work.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["RowArrays", "choose", "row_means_and_scales", "row_weight"]
+
+
+class RowArrays(NamedTuple):
+    """A user-by-item matrix in CSR form, what is public about items, and each user's own state.
+
+    The target of a rating is (value - offsets[item] - means[user]) * scales[user];
+    `fitted` holds the current prediction of each target.
+    """
+
+    indptr: NDArray[np.int64]
+    items: NDArray[np.unsignedinteger]
+    values: NDArray[np.float32]
+    offsets: NDArray[np.float64]
+    means: NDArray[np.float64]
+    scales: NDArray[np.float64]
+    fitted: NDArray[np.float32]
+
+
+@njit(cache=True, nogil=True)
+def _mix(word):
+    """Scramble a 64-bit word (the finaliser of splitmix64)."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _priorities(items, values, seed):
+    """Give each rating of a row a pseudo-random word that depends on this row and the seed only."""
+    row = np.uint64(seed)
+    for place in range(items.size):
+        mark = np.int64(values[place] * np.float32(4096))
+        row = _mix(row ^ (np.uint64(items[place]) + (np.uint64(mark) << np.uint64(32))))
+    words = np.empty(items.size, dtype=np.uint64)
+    for place in range(items.size):
+        words[place] = _mix(row + np.uint64(items[place]) * np.uint64(0x9E3779B97F4A7C15))
+    return words
+
+
+@njit(cache=True, nogil=True)
+def choose(source, chosen, most, seed, lo, hi):
+    """Copy at most `most` ratings of each row from `source` to `chosen` (indptr, items, values)."""
+    indptr, items, values = source
+    new_indptr, new_items, new_values = chosen
+    for i in range(lo, hi):
+        start, stop = indptr[i], indptr[i + 1]
+        at = new_indptr[i]
+        last = np.uint64(0xFFFFFFFFFFFFFFFF)
+        words = np.empty(0, dtype=np.uint64)
+        if stop - start > most:
+            words = _priorities(items[start:stop], values[start:stop], seed)
+            last = np.partition(words, most - 1)[most - 1]
+        for p in range(start, stop):
+            if (words.size == 0 or words[p - start] <= last) and at < new_indptr[i + 1]:
+                new_items[at] = items[p]
+                new_values[at] = values[p]
+                at += 1
+
+
+@njit(cache=True, nogil=True)
+def row_weight(length, most):
+    """Return what sums over a row of this length are multiplied by: most/length, at most one.
+
+    That is what a random choice of `most` ratings would give on average. In a fit rows are
+    never longer than `most`.
+    """
+    return min(1.0, most / length) if length > 0 else 1.0
+
+
+@njit(cache=True, nogil=True)
+def row_means_and_scales(rows, bounds, lo, hi):
+    """Set each user's own mean, and the scale that brings her centred row to at most `norm`.
+
+    `bounds` are (centre, norm, most).
+    """
+    centre, norm, most = bounds
+    for i in range(lo, hi):
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        mean = 0.0
+        if centre and stop > start:
+            for p in range(start, stop):
+                mean += rows.values[p] - rows.offsets[rows.items[p]]
+            mean /= stop - start
+        total = 0.0
+        for p in range(start, stop):
+            total += (rows.values[p] - rows.offsets[rows.items[p]] - mean) ** 2
+        total *= row_weight(stop - start, most)
+        rows.means[i] = mean
+        rows.scales[i] = min(1.0, norm / np.sqrt(total)) if total > 0 else 1.0

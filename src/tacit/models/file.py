@@ -1,0 +1,149 @@
+"""Model files: safetensors with the certificate in the header. No pickle, nothing executable.
+
+Format 1. The header's metadata has one entry, `tacit`, a JSON object: `format`, `version` (of
+tacit, that wrote it), `rule` (kind and settings), `rating_range`, `catalogue` (public or not),
+`certificate`. Arrays: `rule.*` in float64; `items.numbers` (int64 or uint64) or
+`items.text` + `items.ends`; `titles.text` + `titles.ends`. Texts are UTF-8, one after another, with
+the byte at which each ends.
+"""
+
+import json
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from tacit.catalogue import Catalogue
+from tacit.certificate import Certificate
+from tacit.durable import write_durably
+from tacit.errors import ModelFileError, TacitError
+from tacit.models.model import Model
+from tacit.models.rules import rule_of_kind
+
+__all__ = ["load", "save"]
+
+_FORMAT = "tacit-model/1"
+_LARGEST = 8 * 2**30
+Arrays = dict[str, NDArray[Any]]
+
+
+def save(model: Model, path: str | PathLike[str]) -> None:
+    """Write a model to a file, whole or not at all."""
+    arrays, settings = model.rule.parts()
+    tensors: Arrays = {f"rule.{name}": np.ascontiguousarray(a) for name, a in arrays.items()}
+    tensors |= _catalogue_arrays(model.catalogue)
+    facts = {
+        "format": _FORMAT,
+        "version": version("tacit"),
+        "rule": {"kind": model.rule.kind, "settings": settings},
+        "rating_range": list(model.rating_range),
+        "catalogue": {"public": model.catalogue.public},
+        "certificate": model.certificate.to_json(),
+    }
+    content = to_bytes(tensors, {"tacit": json.dumps(facts)})
+    try:
+        write_durably(Path(path), content)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ModelFileError(f"model file {path} cannot be written: {reason}") from None
+
+
+def load(path: str | PathLike[str]) -> Model:
+    """Read a model; whatever is wrong with the file, the error is a ModelFileError."""
+    try:
+        if Path(path).stat().st_size > _LARGEST:
+            raise ModelFileError("it is larger than any model")
+        arrays, facts = _read(Path(path))
+        return _model(arrays, facts)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ModelFileError(f"model file {path} cannot be read: {reason}") from None
+    except TacitError as error:
+        raise ModelFileError(f"{path} is not a sound model file: {error}") from None
+    except _UNSOUND as error:
+        what = type(error).__name__
+        raise ModelFileError(f"{path} is not a sound model file ({what})") from None
+
+
+_UNSOUND = (
+    SafetensorError,
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+    pl.exceptions.PolarsError,
+)
+
+
+def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
+    with safe_open(path, framework="numpy") as file:
+        facts = json.loads((file.metadata() or {})["tacit"])
+        if facts.get("format") != _FORMAT:
+            raise ModelFileError(f"expected the format {_FORMAT!r}; a newer tacit may read it")
+        return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
+
+
+def _model(arrays: Arrays, facts: dict[str, Any]) -> Model:
+    lo, hi = (float(end) for end in facts["rating_range"])
+    if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
+        raise ModelFileError("impossible rating range")
+    parts = {
+        name.removeprefix("rule."): np.ascontiguousarray(array, dtype=np.float64)
+        for name, array in arrays.items()
+        if name.startswith("rule.")
+    }
+    catalogue = _catalogue(arrays, public=facts["catalogue"]["public"] is True)
+    if parts["offsets"].shape != (len(catalogue),):
+        raise ModelFileError("catalogue and local rule have different numbers of items")
+    rule = rule_of_kind(facts["rule"]["kind"], parts, facts["rule"]["settings"])
+    return Model(rule, catalogue, (lo, hi), Certificate.from_json(facts["certificate"]))
+
+
+def _catalogue_arrays(catalogue: Catalogue) -> Arrays:
+    arrays = {}
+    if catalogue.ids.dtype.is_integer():
+        arrays["items.numbers"] = catalogue.ids.to_numpy()
+    else:
+        arrays |= _text_arrays("items", catalogue.ids)
+    if catalogue.titles is not None:
+        arrays |= _text_arrays("titles", catalogue.titles)
+    return arrays
+
+
+def _catalogue(arrays: Arrays, *, public: bool) -> Catalogue:
+    if "items.numbers" in arrays:
+        numbers = arrays["items.numbers"]
+        if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
+            raise ModelFileError("item ids are not whole numbers")
+        ids = pl.Series("item", numbers)
+    else:
+        ids = _texts("items", arrays)
+    titles = _texts("titles", arrays) if "titles.text" in arrays else None
+    return Catalogue(ids, titles, public=public)
+
+
+def _text_arrays(name: str, texts: pl.Series) -> Arrays:
+    encoded = [text.encode() for text in texts.cast(pl.String).fill_null("").to_list()]
+    joined = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+    return {f"{name}.text": joined, f"{name}.ends": ends}
+
+
+def _texts(name: str, arrays: Arrays) -> pl.Series:
+    text, ends = arrays[f"{name}.text"], arrays[f"{name}.ends"]
+    edges = np.concatenate([[0], ends])
+    if text.dtype != np.uint8 or np.any(np.diff(edges) < 0) or edges[-1] != text.size:
+        raise ModelFileError(f"the texts of {name!r} are damaged")
+    content = text.tobytes()
+    pairs = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    return pl.Series(name, [content[a:b].decode() for a, b in pairs], dtype=pl.String)

@@ -1,0 +1,122 @@
+"""The walls of the house, read off the syntax trees."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tacit
+
+SOURCE = Path(tacit.__file__).parent
+MODULES = {
+    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text())
+    for path in sorted(SOURCE.rglob("*.py"))
+}
+NOISE_WORDS = {"random", "secrets", "urandom", "token_bytes", "Philox", "default_rng", "randomgen"}
+# Where randomness may stand: noise in the sampler; an explicit rng or seed in these.
+RANDOM_ROOMS = {
+    "private/sampler.py",
+    "datasets/synthetic.py",
+    "datasets/titles.py",
+    "kernels/synthetic.py",
+    "evaluation/accuracy.py",
+}
+
+
+def names_used(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.attr, node.lineno
+        elif isinstance(node, ast.Name):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.alias):
+            yield from ((part, node.lineno) for part in node.name.split("."))
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((part, node.lineno) for part in node.module.split("."))
+
+
+def rooms_using(words: set[str]) -> set[str]:
+    return {room for room, tree in MODULES.items() if any(n in words for n, _ in names_used(tree))}
+
+
+def test_randomness_stands_only_where_it_may() -> None:
+    rooms = rooms_using(NOISE_WORDS)
+    assert "private/sampler.py" in rooms
+    assert rooms <= RANDOM_ROOMS
+
+
+def test_only_the_mechanism_draws_noise() -> None:
+    drawers = rooms_using({"floor_normals", "idealised_normals"})
+    assert drawers == {"private/mechanism.py"}
+    assert rooms_using({"SystemNoise", "SeededNoiseUnsafe"}) == {"fitting.py"}
+    assert rooms_using({"fill"}) == {"private/sampler.py"}
+
+
+def test_only_the_mechanism_opens_a_bounded_sum() -> None:
+    assert rooms_using({"_units"}) == {"private/statistics.py", "private/mechanism.py"}
+
+
+def test_only_statistics_and_rows_call_the_loops_that_see_rows_in_a_fit() -> None:
+    loops = {"covariance", "advance", "choose", "weighted_sums"}
+    inside = {"private/rows.py", "private/statistics.py"}
+    callers = {
+        room
+        for room, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in loops
+    }
+    assert callers == inside
+
+
+@pytest.mark.parametrize("room", MODULES)
+def test_no_assert_eval_pickle_or_print_in_the_product(room: str) -> None:
+    for node in ast.walk(MODULES[room]):
+        assert not isinstance(node, ast.Assert), f"{room}:{node.lineno}"
+    forbidden = {"eval", "exec", "pickle", "joblib", "marshal", "dill", "print", "allow_pickle"}
+    used = {(name, line) for name, line in names_used(MODULES[room]) if name in forbidden}
+    assert not {item for item in used if not (room.startswith("cli/") and item[0] == "print")}
+
+
+@pytest.mark.parametrize(
+    "room", [room for room in MODULES if room.startswith(("private/", "engines/", "kernels/"))]
+)
+def test_the_trust_zone_writes_no_logs(room: str) -> None:
+    words = {"logging", "logger", "warnings", "rich", "typer", "stdout", "stderr"}
+    assert not [name for name, _ in names_used(MODULES[room]) if name in words]
+
+
+@pytest.mark.parametrize("room", MODULES)
+def test_rooms_and_functions_stay_small(room: str) -> None:
+    text = (SOURCE / room).read_text()
+    assert text.count("\n") <= 450, f"{room} is crowded"
+    for node in ast.walk(MODULES[room]):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            length = (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
+            assert length <= 45, f"{room}: {node.name} has {length} lines"
+
+
+def test_public_names_are_there_and_no_others() -> None:
+    for name in tacit.__all__:
+        assert getattr(tacit, name).__name__
+    assert dir(tacit) == sorted(tacit.__all__)
+    with pytest.raises(AttributeError, match="no attribute"):
+        _ = tacit.no_such_name  # type: ignore[attr-defined]
+
+
+def test_importing_the_package_is_light() -> None:
+    heavy = ("numba", "polars", "scipy", "numpy")
+    code = f"import sys, tacit, tacit.cli; print([m for m in {heavy} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_every_error_is_a_tacit_error() -> None:
+    from tacit import errors
+
+    for name in errors.__all__:
+        kind = getattr(errors, name)
+        assert issubclass(kind, errors.TacitError | errors.TacitWarning)

@@ -1,0 +1,32 @@
+"""Ratings that many tests use."""
+
+import numpy as np
+import pytest
+
+import tacit
+
+
+def ratings_for(seed: int, users: int = 80, items: int = 15, per_user: int = 6) -> tacit.Ratings:
+    """A small problem with two tastes, half-star ratings and string ids."""
+    rng = np.random.default_rng(seed)
+    tastes = rng.standard_normal((users, 2)) @ rng.standard_normal((2, items))
+    stars = np.clip(np.round(2 * (3 + tastes)) / 2, 0.5, 5)
+    rows = np.repeat(np.arange(users), per_user)
+    columns = np.concatenate([rng.choice(items, per_user, replace=False) for _ in range(users)])
+    return tacit.Ratings.from_arrays(
+        [f"user-{row:05d}" for row in rows],
+        [f"film-{column:02d}" for column in columns],
+        stars[rows, columns],
+        rating_range=(0.5, 5),
+        catalogue=tacit.Catalogue(
+            [f"film-{item:02d}" for item in range(items)],
+            titles=[f"Film No. {item}" for item in range(items)],
+            public=True,
+        ),
+    )
+
+
+@pytest.fixture
+def ratings() -> tacit.Ratings:
+    """The usual small problem."""
+    return ratings_for(0)

@@ -1,0 +1,205 @@
+"""Attacks on the stated sensitivities: no pair of neighbours may move a sum further than stated,
+
+and some pair must come within a few percent of it, or noise is wasted.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tacit import Catalogue, Ratings, ThreadEngine
+from tacit.private.rows import RankOneStep, RowBounds
+from tacit.private.statistics import ItemSums, ResidualCovariance, Statistic, UserCount
+
+ITEMS, OTHERS = 10, 6
+RANGE = (1.0, 5.0)
+CATALOGUE = Catalogue(list(range(ITEMS)), public=True)
+Row = dict[int, float]
+
+
+def ratings_of(rows: list[Row]) -> Ratings:
+    users, items, values = [], [], []
+    for user, row in enumerate(rows):
+        for item, value in row.items():
+            users.append(user)
+            items.append(item)
+            values.append(value)
+    return Ratings.from_arrays(users, items, values, rating_range=RANGE, catalogue=CATALOGUE)
+
+
+def bystanders(rng: np.random.Generator) -> list[Row]:
+    return [random_row(rng) for _ in range(OTHERS)]
+
+
+def random_row(rng: np.random.Generator) -> Row:
+    items = rng.choice(ITEMS, rng.integers(1, ITEMS + 1), replace=False)
+    extreme = rng.random() < 0.7
+    values = rng.choice([1.0, 5.0], items.size) if extreme else rng.uniform(1, 5, items.size)
+    return {int(item): float(value) for item, value in zip(items, values, strict=True)}
+
+
+def summed(statistic: Statistic, rows: list[Row]) -> np.ndarray:
+    engine = ThreadEngine(2)
+    engine.take(ratings_of(rows))
+    unit = statistic.peak * 2.0**-40
+    return engine.sum(statistic, unit)._units * unit
+
+
+def change(statistic: Statistic, others: list[Row], before: Row, after: Row | None) -> float:
+    """How far the sum moves when one user's row `before` becomes `after` (None: she is gone)."""
+    left = summed(statistic, [before, *others])
+    right = summed(statistic, [after, *others] if after is not None else others)
+    return float(np.linalg.norm(left - right))
+
+
+def step(seed: int, norm: float) -> RankOneStep:
+    direction = np.random.default_rng(seed).standard_normal(ITEMS)
+    return RankOneStep(direction / np.linalg.norm(direction), 1.5, 0.8, norm)
+
+
+def bounds(most: int | None = 4, norm: float = 3.0) -> RowBounds:
+    return RowBounds(most, np.full(ITEMS, 3.0), True, norm)
+
+
+def plain(most: int | None = 4, norm: float = 3.0) -> RowBounds:
+    return RowBounds(most, np.full(ITEMS, 3.0), False, norm)
+
+
+CASES: dict[str, Callable[[], Statistic]] = {
+    "first covariance": lambda: ResidualCovariance(bounds(), (), 3.0),
+    "first covariance, no centring": lambda: ResidualCovariance(plain(), (), 3.0),
+    "covariance after steps": lambda: ResidualCovariance(
+        plain(), tuple(step(t, 3.0) for t in range(4)), 6.0
+    ),
+    "covariance after steps, tight clip": lambda: ResidualCovariance(
+        plain(), tuple(step(t, 3.0) for t in range(4)), 1.5
+    ),
+    "all ratings count": lambda: ResidualCovariance(plain(most=None), (), 3.0),
+    "item sums": lambda: ItemSums(plain(most=None), RANGE),
+    "item sums of few ratings": lambda: ItemSums(plain(most=3), RANGE),
+    "user count": UserCount,
+}
+SLACK = 1 + 1e-12
+
+
+def climb(statistic: Statistic, rng: np.random.Generator, replace: bool) -> float:
+    """Search for the worst pair: random starts, then moves that make the change larger."""
+    others = bystanders(rng)
+    best = 0.0
+    for _ in range(6):
+        before, after = random_row(rng), random_row(rng) if replace else None
+        here = change(statistic, others, before, after)
+        for _ in range(40):
+            tried = mutated(before, rng), mutated(after, rng) if after else None
+            there = change(statistic, others, *tried)
+            if there >= here:
+                (before, after), here = tried, there
+        best = max(best, here)
+    return best
+
+
+def mutated(row: Row | None, rng: np.random.Generator) -> Row:
+    row = dict(row or {})
+    for _ in range(int(rng.integers(1, 4))):
+        item = int(rng.integers(ITEMS))
+        if item in row and len(row) > 1 and rng.random() < 0.4:
+            del row[item]
+        else:
+            row[item] = float(rng.choice([1.0, 5.0, rng.uniform(1, 5)]))
+    return row
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_neighbour_moves_a_sum_further_than_stated(case: str) -> None:
+    statistic = CASES[case]()
+    rng = np.random.default_rng(11)
+    stated = statistic.sensitivity
+    assert climb(statistic, rng, replace=False) <= stated.add_remove * SLACK
+    assert climb(statistic, rng, replace=True) <= stated.replace * SLACK
+
+
+def opposites(count: int, flip: bool) -> tuple[Row, Row]:
+    """Two rows at the ends of the range, on the same items or on others."""
+    items = range(count)
+    before = dict.fromkeys(items, 5.0)
+    after = dict.fromkeys(items, 1.0) if flip else {item + count: 5.0 for item in items}
+    return before, after
+
+
+def test_the_covariance_bound_is_reached() -> None:
+    statistic = CASES["first covariance, no centring"]()
+    before, after = opposites(4, flip=False)
+    others = bystanders(np.random.default_rng(1))
+    stated = statistic.sensitivity
+    assert change(statistic, others, before, after) > 0.99 * stated.replace
+    assert change(statistic, others, before, None) > 0.99 * stated.add_remove
+
+
+def test_the_item_bound_is_reached() -> None:
+    statistic = CASES["item sums"]()
+    others = bystanders(np.random.default_rng(2))
+    before, after = opposites(5, flip=True)
+    assert change(statistic, others, before, after) > 0.99 * statistic.sensitivity.replace
+    assert change(statistic, others, before, None) > 0.99 * statistic.sensitivity.add_remove
+
+
+def test_the_user_count_bound_is_reached() -> None:
+    others = bystanders(np.random.default_rng(3))
+    assert change(UserCount(), others, {0: 5.0}, None) == pytest.approx(1.0)
+
+
+def test_without_clipping_the_bound_would_be_broken() -> None:
+    """The twin: rows twice as long as stated are caught by the same attack."""
+    loose = ResidualCovariance(plain(norm=6.0), (), 6.0)
+    stated = ResidualCovariance(plain(norm=3.0), (), 3.0).sensitivity
+    assert climb(loose, np.random.default_rng(12), replace=True) > stated.replace
+
+
+def test_a_forgotten_contribution_cap_would_be_noticed() -> None:
+    """The twin: with centring off and no clip, more ratings move the sum further."""
+    capped = ResidualCovariance(plain(most=2, norm=100.0), (), 100.0)
+    uncapped = ResidualCovariance(plain(most=None, norm=100.0), (), 100.0)
+    before, after = opposites(5, flip=False)
+    others = bystanders(np.random.default_rng(4))
+    assert change(uncapped, others, before, after) > 2 * change(capped, others, before, after)
+
+
+def test_a_users_row_moves_nobody_elses_term() -> None:
+    """Her term is the whole difference: with everyone else removed, the change is the same."""
+    statistic = CASES["covariance after steps"]()
+    rng = np.random.default_rng(5)
+    others = bystanders(rng)
+    for _ in range(20):
+        before, after = random_row(rng), random_row(rng)
+        together = summed(statistic, [before, *others]) - summed(statistic, [after, *others])
+        alone = summed(statistic, [before, {0: 3.0}]) - summed(statistic, [after, {0: 3.0}])
+        assert np.array_equal(together, alone)
+
+
+def test_clipping_holds_in_integers_however_coarse_the_grid() -> None:
+    """Rounding to the grid must not push a row over the bound."""
+    rng = np.random.default_rng(6)
+    for bits in (6, 8, 12, 20, 40):
+        statistic = ResidualCovariance(plain(most=None), (), 3.0)
+        engine = ThreadEngine(1)
+        for _ in range(30):
+            engine.take(ratings_of([random_row(rng), {0: 3.0}]))  # whose centred row is zero
+            unit = statistic.peak * 2.0**-bits
+            units = engine.sum(statistic, unit)._units
+            assert math.sqrt(float(np.sum(units.astype(float) ** 2))) * unit <= 9.0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sums_do_not_depend_on_threads_or_order(case: str) -> None:
+    statistic = CASES[case]()
+    rows = [random_row(np.random.default_rng(seed)) for seed in range(40)]
+    unit = statistic.peak * 2.0**-40
+    results = []
+    for threads, order in ((1, rows), (3, rows), (2, rows[::-1])):
+        engine = ThreadEngine(threads)
+        engine.take(ratings_of(order))
+        results.append(engine.sum(statistic, unit)._units)
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])

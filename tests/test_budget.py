@@ -1,0 +1,118 @@
+"""The accountant against two oracles: a 60-digit evaluation, and Google's dp-accounting."""
+
+import math
+
+import mpmath
+import pytest
+from dp_accounting import GaussianDpEvent
+from dp_accounting.pld import PLDAccountant
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit import ConfigError, PrivacyBudget
+from tacit.budget import Sensitivity, delta_of, epsilon_of, guessing_chance, mu_of
+
+EPSILONS = [0.01, 0.03, 0.1, 0.5, 1.0, 3.0, 10.0, 20.0, 50.0]
+DELTAS = [1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-2]
+
+
+def precise_delta(epsilon: float, mu: float) -> mpmath.mpf:
+    """The closed form with 60 digits."""
+    with mpmath.workdps(60):
+        e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
+        return mpmath.ncdf(-e / m + m / 2) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
+
+
+def integrated_delta(epsilon: float, mu: float) -> float:
+    """Integral of max(0, p - e^epsilon q) for N(mu, 1) against N(0, 1): no closed form used."""
+    with mpmath.workdps(30):
+        start = mpmath.mpf(epsilon) / mu + mpmath.mpf(mu) / 2  # p = e^epsilon q from here on
+
+        def gap(x: mpmath.mpf) -> mpmath.mpf:
+            return mpmath.npdf(x, mu, 1) - mpmath.exp(epsilon) * mpmath.npdf(x, 0, 1)
+
+        return float(mpmath.quad(gap, [start, start + 2, start + 6, start + 30]))
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_calibration_never_under_noises_and_wastes_nothing(epsilon: float, delta: float) -> None:
+    mu = mu_of(epsilon, delta)
+    assert precise_delta(epsilon, mu) <= delta
+    assert precise_delta(epsilon, mu * (1 + 1e-9)) > delta
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_stated_epsilon_is_never_too_small(epsilon: float, delta: float) -> None:
+    mu = mu_of(epsilon, delta)
+    assert precise_delta(epsilon_of(mu, delta), mu) <= delta
+    assert epsilon_of(mu, delta) == pytest.approx(epsilon, rel=1e-8)
+
+
+@given(mu=st.floats(1e-3, 30.0), epsilon=st.floats(0.0, 60.0))
+def test_delta_has_many_digits_everywhere(mu: float, epsilon: float) -> None:
+    expected = precise_delta(epsilon, mu)
+    assert delta_of(epsilon, mu) == pytest.approx(float(expected), rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize(("epsilon", "mu"), [(0.1, 0.03), (1.0, 0.25), (5.0, 1.0), (20.0, 4.0)])
+def test_closed_form_is_the_integral_of_its_definition(epsilon: float, mu: float) -> None:
+    assert delta_of(epsilon, mu) == pytest.approx(integrated_delta(epsilon, mu), rel=1e-9)
+
+
+@pytest.mark.parametrize("costs", [(0.3,), (0.1, 0.2, 0.2), (0.5, 0.5, 0.5, 0.5)])
+def test_composition_agrees_with_dp_accounting(costs: tuple[float, ...]) -> None:
+    accountant = PLDAccountant(value_discretization_interval=1e-4)
+    for cost in costs:
+        accountant.compose(GaussianDpEvent(noise_multiplier=1 / cost))
+    ours = epsilon_of(math.hypot(*costs), 1e-6)
+    assert ours == pytest.approx(accountant.get_epsilon(1e-6), rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "add_remove", "replace"), [(0.1, 2.05, 1.45), (1, 1.76, 1.24), (5, 1.52, 1.07)]
+)
+def test_exact_accounting_cuts_the_papers_noise(
+    epsilon: float, add_remove: float, replace: float
+) -> None:
+    bound = Sensitivity(add_remove=1.0, replace=math.sqrt(2))
+    for relation, cut in (("add_remove", add_remove), ("replace", replace)):
+        exact = PrivacyBudget(epsilon, neighbours=relation)
+        paper = PrivacyBudget(epsilon, neighbours=relation, accounting="paper")
+        assert paper.noise_sd(bound, 1.0) / exact.noise_sd(bound, 1.0) == pytest.approx(
+            cut, rel=0.01
+        )
+
+
+def test_paper_accounting_is_the_sigma_of_algorithm_1() -> None:
+    epsilon, delta, rounds, norm = 0.7, 1e-6, 12, 3.0
+    sigma = norm**2 * math.sqrt(64 * rounds * math.log(1 / delta)) / epsilon
+    budget = PrivacyBudget(epsilon, delta, accounting="paper")
+    four = Sensitivity(add_remove=4 * norm**2, replace=4 * math.sqrt(2) * norm**2)
+    assert budget.noise_sd(four, 1 / rounds) == pytest.approx(sigma)
+
+
+def test_guessing_chance_is_that_of_the_best_test_between_two_gaussians() -> None:
+    assert guessing_chance(0.0) == 0.5
+    assert guessing_chance(2.0) == pytest.approx(float(mpmath.ncdf(1.0)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"epsilon": "1"}, "epsilon"),
+        ({"epsilon": True}, "epsilon"),
+        ({"epsilon": 1.0, "delta": 0}, "delta"),
+        ({"epsilon": 1.0, "delta": 1.5}, "delta"),
+        ({"epsilon": 1.0, "neighbours": "swap"}, "neighbours"),
+        ({"epsilon": 1.0, "accounting": "rdp"}, "accounting"),
+        ({"epsilon": 40.0, "accounting": "paper"}, "accounting"),
+    ],
+)
+def test_a_bad_budget_names_what_is_wrong(arguments: dict[str, object], name: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        PrivacyBudget(**arguments)  # type: ignore[arg-type]
