@@ -146,6 +146,8 @@ def numbered(column: pl.Series, cuts: NDArray[np.int64], size: int | None = None
         return _ranked_integers(column, cuts)
     pieces = _signed(column, cuts)
     low, high = _extent(pieces)
+    if low < 0 and column.dtype == pl.UInt32:
+        return numbered(column.cast(pl.Int64), cuts, size)
     if size is None:
         close = high - low < max(len(column), 1 << 16)
         return Numbered(pieces, low, high - low + 1) if close else _ranked_integers(column, cuts)
@@ -155,11 +157,13 @@ def numbered(column: pl.Series, cuts: NDArray[np.int64], size: int | None = None
 
 
 def _signed(column: pl.Series, cuts: NDArray[np.int64]) -> list[NDArray[Any]]:
-    """Integers in pieces of int32 or int64, which is what kernels are made for."""
-    if column.dtype == pl.UInt32 and _largest(column) < 1 << 31:
+    """Integers in pieces of int32 or int64, which is what the kernels are made for.
+
+    Of UInt32 the bits are taken as they are: those beyond int32 turn up as negative.
+    """
+    if column.dtype == pl.UInt32:
         return [piece.view(np.int32) for piece in pieces_of(column, cuts)]
-    wide = column.dtype in (pl.UInt32, pl.Int64)
-    return pieces_of(column.cast(pl.Int64 if wide else pl.Int32), cuts)
+    return pieces_of(column if column.dtype == pl.Int64 else column.cast(pl.Int32), cuts)
 
 
 def _extent(pieces: list[NDArray[Any]]) -> tuple[int, int]:

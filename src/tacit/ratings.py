@@ -300,7 +300,7 @@ def _assembled(table: Table, rules: _Rules, shape: Sequence[int] | None = None) 
     grouped = csr.group(columns, lows, sizes, positions, rules.stored_range)
     for pieces in columns:
         pieces.clear()
-    rows = csr.settle(grouped, *sizes, rules.duplicates == "mean")
+    rows = csr.settle(grouped, rules.duplicates == "mean")
     _check_rows(rows, names, rules.duplicates)
     known = np.flatnonzero(rows.counts) if n_users is None else np.arange(n_users)
     _refuse_fewer_than_two(names["user"], "user", known.size)

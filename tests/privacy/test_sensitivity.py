@@ -191,6 +191,30 @@ def test_clipping_holds_in_integers_however_coarse_the_grid() -> None:
             assert math.sqrt(float(np.sum(units.astype(float) ** 2))) * unit <= 9.0
 
 
+@pytest.mark.parametrize("bits", [4, 10, 30, 48, 52])
+def test_item_weights_hold_in_integers_however_fine_or_coarse_the_grid(bits: int) -> None:
+    statistic = ItemSums(plain(most=None), RANGE)
+    others: list[Row] = [{}, {0: 5.0}]
+    for count in range(1, ITEMS + 1):
+        engine = ThreadEngine(1)
+        engine.take(ratings_of([*others, {item: 5.0 for item in range(count)}]))
+        unit = 2.0**-bits
+        hers = engine.sum(statistic, unit)._units.astype(object)
+        engine.take(ratings_of([*others, {0: 5.0}]))
+        hers[:, 0] -= engine.sum(statistic, unit)._units[:, 0].astype(object) // 2
+        assert sum(weight**2 for weight in hers[1]) <= 2 ** (2 * bits)
+        assert all(abs(x) <= c for x, c in hers.T)
+
+
+def test_a_gain_that_overflows_moves_nobody_beyond_the_bound() -> None:
+    """Infinities must not turn into integers."""
+    wild = tuple(RankOneStep(step(t, 3.0).direction, 1e300, 0.8, 3.0) for t in range(3))
+    statistic = ResidualCovariance(plain(), wild, 6.0)
+    assert climb(statistic, np.random.default_rng(13), replace=True) <= (
+        statistic.sensitivity.replace * SLACK
+    )
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_sums_do_not_depend_on_threads_or_order(case: str) -> None:
     statistic = CASES[case]()

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from typing import Any, NoReturn
 
 import typer
 
@@ -10,11 +11,12 @@ from tacit.errors import TacitError, TacitWarning
 
 __all__ = ["app", "main"]
 
+UsageError: Any = typer.BadParameter.__base__  # of unknown options, missing arguments and the like
+
 app = typer.Typer(
     name="tacit",
     help="Recommendations learned from people's ratings, with a proof that nobody else can tell "
     "what anyone rated.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -24,12 +26,16 @@ for verb in (synth, fit, predict, recommend, evaluate, certificate, verify, info
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: bool = typer.Option(False, "--version", help="Show the version.")) -> None:
+def _root(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Show the version."),
+) -> None:
     if version:
         from importlib.metadata import version as installed
 
         typer.echo(installed("tacit"))
-        raise typer.Exit
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -37,14 +43,20 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line, and the exit code is 2."""
+    """Run the command line; an error is one line, and the exit code is 2."""
     warnings.simplefilter("always", TacitWarning)
     warnings.showwarning = _show_warning
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except TacitError as error:
-        typer.echo(f"tacit: error: {' '.join(str(error).split())}", err=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
+        _fail(str(error))
+    except UsageError as error:
+        _fail(error.format_message())
+    except (KeyboardInterrupt, typer.Abort):
         typer.echo("tacit: interrupted; nothing half-done was left behind", err=True)
         sys.exit(130)
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(f"tacit: error: {' '.join(message.split())}", err=True)
+    sys.exit(2)

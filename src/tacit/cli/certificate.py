@@ -8,7 +8,7 @@ __all__ = ["run"]
 
 
 def run(model: ModelPath, as_json: AsJson = False) -> None:
-    """Show what a model promises, what was released and what was taken as public."""
+    """Show what a model promises. Also what was released, and what was taken as public."""
     from tacit.models import load
 
     certificate = load(model).certificate

@@ -15,10 +15,10 @@ __all__ = ["run"]
 
 def run(
     folder: Annotated[Path, typer.Option(help="Where the files of the demo go.")] = Path("demo"),
-    users: Annotated[int, typer.Option(help="How many made-up users.")] = 60_000,
+    users: Annotated[int, typer.Option(help="How many made-up users.")] = 100_000,
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
 ) -> None:
-    """Learn privately from made-up ratings; show certificate, accuracy and recommendations."""
+    """See it all on made-up ratings. Certificate, accuracy, recommendations and a report."""
     from tacit.catalogue import Catalogue
     from tacit.evaluation import evaluate, item_mean_accuracy, user_mean_accuracy, write_report
     from tacit.fitting import fit
@@ -85,13 +85,9 @@ def _person(catalogue: "Catalogue") -> dict[Any, float]:
     from tacit.datasets.titles import GENRES
 
     def titled(genre: str) -> list[Any]:
-        words = next(g for g in GENRES if g.name == genre)
-        return [
-            catalogue.ids[at]
-            for at in range(len(catalogue))
-            if any(word in catalogue.title(at) for word in words.adjectives)
-            and any(word in catalogue.title(at) for word in (*words.nouns, *words.places))
-        ]
+        words = next(each for each in GENRES if each.name == genre).adjectives
+        named = (any(word in catalogue.title(at) for word in words) for at in range(len(catalogue)))
+        return [catalogue.ids[at] for at, fits in enumerate(named) if fits]
 
     loved, disliked = titled("space")[:4], titled("romance")[:2]
     return dict.fromkeys(loved, 5.0) | dict.fromkeys(disliked, 1.0)

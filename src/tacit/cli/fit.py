@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, show_json
+from tacit.cli.options import AsJson, ItemColumn, RatingColumn, UserColumn, show_json
 
 if TYPE_CHECKING:
     from tacit.algorithms import Algorithm
@@ -55,9 +55,9 @@ def run(
         Path | None, typer.Option(help="Folder that lets a killed fit go on.")
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads; all cores if left out.")] = None,
-    user_column: Annotated[str | None, typer.Option(help="Name of the user column.")] = None,
-    item_column: Annotated[str | None, typer.Option(help="Name of the item column.")] = None,
-    rating_column: Annotated[str | None, typer.Option(help="Name of the rating column.")] = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    rating_column: RatingColumn = None,
     duplicates: Annotated[
         str, typer.Option(help="error, last or mean, for pairs given twice.")
     ] = "error",
@@ -66,7 +66,7 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn from ratings under a privacy budget and write what may be published."""
+    """Learn privately from ratings. Writes a model file, which may be published."""
     budget = _budget(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
     config = _algorithm(algorithm, settings or [], max_ratings)
     if not output.parent.is_dir():
@@ -79,7 +79,7 @@ def run(
 
     engine = ThreadEngine(threads)
     rows = Ratings.from_file(
-        ratings if len(ratings) > 1 else ratings[0],
+        ratings,
         rating_range=rating_range,
         columns=Columns(user_column, item_column, rating_column),
         duplicates=duplicates,  # type: ignore[arg-type]  # checked there

@@ -8,7 +8,7 @@ __all__ = ["run"]
 
 
 def run(model: ModelPath, as_json: AsJson = False) -> None:
-    """Show what a model file holds: its rule, catalogue, rating range and promise."""
+    """Show what a model file holds. Its rule, catalogue, rating range and promise."""
     from tacit.models import load
 
     found = load(model)

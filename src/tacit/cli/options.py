@@ -13,13 +13,26 @@ if TYPE_CHECKING:
 
     from tacit.models import Model, Recommendation
 
-__all__ = ["AsJson", "ModelPath", "OwnPath", "read_own", "show_json", "show_scores"]
+__all__ = [
+    "AsJson",
+    "ItemColumn",
+    "ModelPath",
+    "OwnPath",
+    "RatingColumn",
+    "UserColumn",
+    "read_own",
+    "show_json",
+    "show_scores",
+]
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (.tacit).")]
 OwnPath = Annotated[
     Path | None,
     typer.Option("--ratings", help="Your own ratings: a file with columns item, rating."),
 ]
+UserColumn = Annotated[str | None, typer.Option(help="Name of the user column.")]
+ItemColumn = Annotated[str | None, typer.Option(help="Name of the item column.")]
+RatingColumn = Annotated[str | None, typer.Option(help="Name of the rating column.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 

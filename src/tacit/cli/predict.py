@@ -17,7 +17,7 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict your rating of every item of the catalogue, or of the given ones."""
+    """Predict your ratings of items. All of the catalogue, or the given ones."""
     import polars as pl
 
     from tacit.models import Recommendation, load

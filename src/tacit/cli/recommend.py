@@ -18,7 +18,7 @@ def run(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Recommend items from your own ratings; without any, the list for someone unknown."""
+    """Recommend items to you. Without ratings of your own, it is the list for someone unknown."""
     from tacit.models import load
 
     found = load(model)

@@ -29,7 +29,7 @@ def run(
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same ratings.")] = 0,
 ) -> None:
-    """Make synthetic ratings: the paper's rank-one matrix, or a realistic catalogue with tastes."""
+    """Make up ratings. Kinds: the paper's rank-one matrix, or a realistic catalogue with tastes."""
     from tacit.datasets.synthetic import synthesise
 
     held_out = 0.01 if test else 0.0

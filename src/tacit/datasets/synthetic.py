@@ -23,9 +23,9 @@ _MOST_USERS: Final = 2**32 - 1
 _MOST_ITEMS: Final = 10_000_000
 
 # The world of "tastes", in stars.
-_LEVEL, _LEVEL_SD = 3.3, 0.35
+_LEVEL, _LEVEL_SD = 3.2, 0.4
 _QUALITY_SD, _QUALITY_OF_FAME = 0.25, 0.25
-_TASTE_SDS = np.geomspace(0.8, 0.4, len(GENRES)).astype(np.float32)
+_TASTE_SDS = np.geomspace(1.1, 0.5, len(GENRES)).astype(np.float32)
 _TRAIT_SD, _NOISE_SD = 0.1, 0.6
 _SELECTIVITY = 1.0
 _COUNT_SPREAD = 0.6

@@ -204,12 +204,12 @@ def _person(
     ranked = [
         (str(rank), found.title, f"{found.score:.2f}") for rank, found in enumerate(recommended, 1)
     ]
-    left = _table("What she told her own device", ("Title", "Her rating"), rated)
+    left = _table("Her own ratings", ("Title", "Her rating"), rated)
     heads = ("Rank", "Title", "Predicted")
     right = _table("What it recommends to her", heads, ranked, name=1)
     return (
-        "<p>She is invented. Her recommendations are computed on her own device from the published "
-        "model and her own ratings, which never leave it.</p>"
+        "<p>She is invented. Her recommendations can be computed on her own device from the "
+        "published model and her own ratings, which need not leave it.</p>"
         f'<div class="pair"><div>{left}</div><div>{right}</div></div>'
     )
 
@@ -229,7 +229,7 @@ def _releases(certificate: Mapping[str, Any]) -> str:
         total = ("All together (costs add as squares)", "", "", _number(whole))
     return (
         "<p>The model is computed from these noisy numbers and from nothing else about anyone. "
-        "Epsilon can be recomputed from this table alone.</p>"
+        "Epsilon can be recomputed from these costs and delta.</p>"
         if certificate["private"]
         else "<p>The model is computed from these numbers. They do not keep anyone’s privacy.</p>"
     ) + _table(caption, heads, rows, total=total)

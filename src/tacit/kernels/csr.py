@@ -1,13 +1,14 @@
 """From three long columns (user, item, rating) to rows: a counting sort in three passes.
 
 1. *count*: how many ratings fall into each group of neighbouring users;
-2. *partition*: each rating goes to its group, as item position, value and user within the group;
+2. *partition*: each rating goes to its group, as user within the group, item position and value;
 3. *settle*: a group fits into a core's cache, and there its ratings are brought to their users;
-   each user's are sorted by item through a bit set where they are not in order yet, those of unwanted items are left out and
-   repeated items are merged. The result takes the place of the group.
+   each user's are sorted by item through a bit set, where they are not in order yet, those of
+   unwanted items (their value is NaN) are left out and repeated items are merged. The result
+   takes the place of the group, so that there is never a second copy of all ratings.
 
 Input that is already sorted by user makes the second pass sequential, and a user's ratings that
-are already sorted by item are copied as they are: nothing needs to be told in advance.
+are already sorted by item stay as they are: nothing needs to be told in advance.
 Columns come as lists of *pieces*, arrays that line up between the columns, so that a table read
 in chunks is never copied into one block. Threads share the pieces; kernels hold no lock.
 """
@@ -22,29 +23,19 @@ from numpy.typing import NDArray
 
 from tacit.kernels.pieces import each, parts_of, spans_of, together
 
-__all__ = [
-    "UNWANTED",
-    "Grouped",
-    "Rows",
-    "bad_values",
-    "gather",
-    "group",
-    "present",
-    "settle",
-]
+__all__ = ["UNWANTED", "Grouped", "Rows", "bad_values", "gather", "group", "present", "settle"]
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
-Ratings = tuple[Array, Array, Array]
-"""Users within a group, item positions, values."""
-Scratch = tuple[Array, Array, Array, Array]
-"""By item: sum and number of values, and whether there is any, as bits and as bits of words."""
+Triple = tuple[Array, Array, Array]
+Scratch = tuple[Array, Array, Array, Array, Array]
+"""By item: the last value, whether there is one (bits, and bits of words), sum and number."""
 
 UNWANTED = np.uint32(0xFFFFFFFF)
 """Item position of a rating that is to be left out."""
 
-_PER_GROUP = 1 << 17
-_MOST_GROUPS = 1 << 10
+_PER_GROUP = 1 << 18
+_MOST_GROUPS = 1 << 9
 _WORD = np.uint64(6)
 _BIT = np.uint64(63)
 _ONE = np.uint64(1)
@@ -90,60 +81,56 @@ def _count(users: Array, low: int, shift: int, counts: Array) -> None:
 
 @numba.njit(nogil=True, cache=True)
 def _partition(
-    piece: tuple[Array, Array, Array],
-    frame: tuple[int, int, int],
+    piece: Triple,
+    frame: tuple[int, int, np.uint64],
     positions: Array,
     bounds: tuple[np.float32, np.float32],
     target: tuple[Array, Array, Array, Array],
 ) -> None:
-    """Write each rating of one piece to the next place of its group; NaN marks an unwanted one."""
+    """Write each rating of one piece to the next place of its group."""
     users_low, items_low, shift = frame
     places, members, items, values = target
-    group, place = 0, places[0]
+    member = (_ONE << shift) - _ONE
     for k in range(piece[0].size):
-        user = piece[0][k] - users_low
-        if user >> shift != group:
-            places[group] = place
-            group = user >> shift
-            place = places[group]
-        members[place] = user & ((1 << shift) - 1)
-        position = positions[piece[1][k] - items_low]
+        user = np.uint64(piece[0][k] - users_low)
+        place = places[user >> shift]
+        places[user >> shift] = place + _ONE
+        members[place] = user & member
+        position = positions[np.uint64(piece[1][k] - items_low)]
         if position == UNWANTED:
             items[place], values[place] = 0, np.nan
         else:
             items[place] = position
             values[place] = min(max(np.float32(piece[2][k]), bounds[0]), bounds[1])
-        place += 1
-    places[group] = place
 
 
 @numba.njit(nogil=True, cache=True)
-def _tally(members: Array, counts: Array, first: int) -> bool:
+def _tally(members: Array, counts: Array) -> bool:
     """Count each user's ratings in a group; say whether the users come in order."""
     member, run = members[0], 0
     in_order = True
     for k in range(members.size):
         if members[k] != member:
-            counts[first + member] += run
+            counts[member] += run
             in_order = in_order and members[k] > member
             member, run = members[k], 0
         run += 1
-    counts[first + member] += run
+    counts[member] += run
     return in_order
 
 
 @numba.njit(nogil=True, cache=True)
-def _spread(ratings: Ratings, counts: Array, room: tuple[Array, Array, Array]) -> None:
+def _spread(ratings: Triple, counts: Array, room: Triple) -> None:
     """Bring a group's ratings to their users, without changing the order of a user's own."""
     members, items, values = ratings
     places, some_items, some_values = room
-    place = 0
+    place = np.uint64(0)
     for member in range(counts.size):
         places[member] = place
-        place += counts[member]
+        place += np.uint64(counts[member])
     for k in range(members.size):
         place = places[members[k]]
-        places[members[k]] = place + 1
+        places[members[k]] = place + _ONE
         some_items[place] = items[k]
         some_values[place] = values[k]
     for k in range(members.size):
@@ -152,83 +139,96 @@ def _spread(ratings: Ratings, counts: Array, room: tuple[Array, Array, Array]) -
 
 
 @numba.njit(nogil=True, cache=True)
-def _settled(items: Array, values: Array, start: int, stop: int) -> bool:
+def _settled(items: Array, values: Array) -> bool:
     """Whether a user's items are wanted, distinct and in order."""
-    for k in range(start, stop):
-        if np.isnan(values[k]) or (k > start and items[k - 1] >= items[k]):
+    for k in range(items.size):
+        if np.isnan(values[k]) or (k > 0 and items[k - 1] >= items[k]):
             return False
     return True
 
 
 @numba.njit(nogil=True, cache=True)
-def _merge(
-    items: Array, values: Array, span: tuple[int, int], mean: bool, scratch: Scratch
-) -> tuple[int, int]:
-    """Sort and merge a user's ratings in place: how many are left, and how many repeat an item."""
-    totals, times, bits, summary = scratch
+def _collect(items: Array, values: Array, scratch: Scratch) -> int:
+    """Set the bits of a user's items and note their last values; count repeated items."""
+    last, bits, summary, _, _ = scratch
     repeated = 0
-    for k in range(span[0], span[1]):
+    for k in range(items.size):
         if np.isnan(values[k]):
             continue
         item = np.uint64(items[k])
-        slot = item >> _WORD
-        seen = (bits[slot] >> (item & _BIT)) & _ONE
-        bits[slot] |= _ONE << (item & _BIT)
+        slot, bit = item >> _WORD, _ONE << (item & _BIT)
+        repeated += (bits[slot] & bit) != 0
+        bits[slot] |= bit
         summary[slot >> _WORD] |= _ONE << (slot & _BIT)
-        repeated += seen
-        add = mean and seen
-        totals[item] = totals[item] + values[k] if add else values[k]
-        times[item] = times[item] + 1 if add else 1
-    return _emit(items, values, span[0], scratch) - span[0], repeated
+        last[item] = values[k]
+    return repeated
 
 
 @numba.njit(nogil=True, cache=True)
-def _emit(items: Array, values: Array, place: int, scratch: Scratch) -> int:
-    """Read the bits in order, write item and mean value for each, and clear them."""
-    totals, times, bits, summary = scratch
+def _average(items: Array, values: Array, scratch: Scratch) -> None:
+    """Put the mean of each of a user's items in the place of its last value."""
+    last, _, _, totals, times = scratch
+    for item in items:
+        totals[item], times[item] = 0.0, 0
+    for k in range(items.size):
+        if not np.isnan(values[k]):
+            totals[items[k]] += values[k]
+            times[items[k]] += 1
+            last[items[k]] = totals[items[k]] / times[items[k]]
+
+
+@numba.njit(nogil=True, cache=True)
+def _emit(scratch: Scratch, items: Array, values: Array) -> int:
+    """Read the bits in order, write item and value for each, clear them; return how many."""
+    last, bits, summary, _, _ = scratch
+    length = 0
     for top in range(summary.size):
-        while summary[top] != 0:
-            slot = np.uint64(top << 6) + _lowest(summary[top])
+        marked = summary[top]
+        while marked != 0:
+            slot = np.uint64(top << 6) + _lowest(marked)
             word = bits[slot]
             while word != 0:
                 item = (slot << _WORD) + _lowest(word)
-                items[place] = item
-                values[place] = totals[item] / times[item]
-                place += 1
+                items[length], values[length] = item, last[item]
+                length += 1
                 word &= word - _ONE
             bits[slot] = 0
-            summary[top] &= summary[top] - _ONE
-    return place
+            marked &= marked - _ONE
+        summary[top] = 0
+    return length
 
 
 @numba.njit(nogil=True, cache=True)
 def _settle(
     span: tuple[int, int],
     groups: tuple[Array, int],
-    ratings: Ratings,
+    ratings: Triple,
     users: tuple[Array, Array, bool],
-    space: tuple[tuple[Array, Array, Array], Scratch],
+    rooms: tuple[Triple, Scratch],
 ) -> int:
     """Sort and merge the ratings of some groups in place; return how many repeat an item."""
-    (starts, shift), (members, items, values) = groups, ratings
+    (starts, shift), (room, scratch) = groups, rooms
     counts, lengths, mean = users
     repeated = 0
     for group in range(span[0], span[1]):
-        start, end, first = starts[group], starts[group + 1], group << shift
-        if start == end:
+        if starts[group] == starts[group + 1]:
             continue
-        last = min(first + (1 << shift), counts.size)
-        own = members[start:end], items[start:end], values[start:end]
-        if not _tally(own[0], counts, first):
-            _spread(own, counts[first:last], space[0])
-        for user in range(first, last):
-            end = start + counts[user]
-            if _settled(items, values, start, end):
-                lengths[user] = counts[user]
-            else:
-                lengths[user], more = _merge(items, values, (start, end), mean, space[1])
+        own = slice(starts[group], starts[group + 1])
+        members, items, values = ratings[0][own], ratings[1][own], ratings[2][own]
+        inside = counts[group << shift : (group + 1) << shift]
+        if not _tally(members, inside):
+            _spread((members, items, values), inside, room)
+        at = 0
+        for member in range(inside.size):
+            to = slice(at, at + inside[member])
+            at, length = at + inside[member], inside[member]
+            if not _settled(items[to], values[to]):
+                more = _collect(items[to], values[to], scratch)
+                if more > 0 and mean:
+                    _average(items[to], values[to], scratch)
+                length = _emit(scratch, items[to], values[to])
                 repeated += more
-            start = end
+            lengths[(group << shift) + member] = length
     return repeated
 
 
@@ -267,6 +267,8 @@ class Grouped:
     """Ratings by group of users: users g 2^shift, ..., (g + 1) 2^shift - 1 make group g."""
 
     shift: int
+    sizes: tuple[int, int]
+    """How many users and how many items there are."""
     starts: Integers
     """Where each group starts, and where the last one ends."""
     members: NDArray[np.uint16]
@@ -294,36 +296,36 @@ def group(
     parts = parts_of(list(zip(*columns, strict=True)))
     ratings = sum(piece.size for piece in columns[0])
     shift = _shift(sizes[0], ratings)
-    places = np.zeros((len(parts), ((sizes[0] - 1) >> shift) + 1), np.int64)
+    counts = np.zeros((len(parts), ((sizes[0] - 1) >> shift) + 1), np.int64)
 
-    def count(part: Sequence[tuple[Array, Array, Array]], row: Integers) -> None:
+    def count(part: Sequence[Triple], row: Integers) -> None:
         for users, _, _ in part:
             _count(users, lows[0], shift, row)
 
-    together(count, parts, places)
-    totals = places.sum(axis=0)
-    starts = np.concatenate([[0], np.cumsum(totals)])
-    places[:] = starts[:-1] + np.cumsum(places, axis=0) - places
+    together(count, parts, counts)
+    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    places = (starts[:-1] + np.cumsum(counts, axis=0) - counts).astype(np.uint64)
     members, values = np.empty(ratings, np.uint16), np.empty(ratings, np.float32)
     items = np.empty(ratings, np.uint16 if sizes[1] <= 1 << 16 else np.uint32)
+    frame = (*lows, np.uint64(shift))
 
-    def write(part: Sequence[tuple[Array, Array, Array]], row: Integers) -> None:
+    def write(part: Sequence[Triple], row: NDArray[np.uint64]) -> None:
         for piece in part:
-            _partition(piece, (*lows, shift), positions, bounds, (row, members, items, values))
+            _partition(piece, frame, positions, bounds, (row, members, items, values))
 
     together(write, parts, places)
-    return Grouped(shift, starts, members, items, values)
+    return Grouped(shift, sizes, starts, members, items, values)
 
 
 def _shift(n_users: int, ratings: int) -> int:
-    """Users per group, as a power of 2: about as many ratings as a cache holds, 2^16 at most."""
+    """Users per group, as a power of 2: few groups to write to, each small enough for a cache."""
     groups = min(max(ratings // _PER_GROUP, 1), _MOST_GROUPS)
     return min((-(-n_users // groups) - 1).bit_length(), 16)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Ratings by user: user i has items[starts[i]:][:lengths[i]] in order, and their values."""
+    """Ratings by user, sorted by item: each user's begin where they began before merging."""
 
     counts: Integers
     """How many ratings each user came with."""
@@ -336,27 +338,24 @@ class Rows:
 
     def packed(self, users: Integers) -> tuple[Integers, Array, NDArray[np.float32]]:
         """The rows of some users, ascending, as indptr, items and values without gaps."""
-        starts = np.cumsum(self.counts) - self.counts
         lengths = self.lengths[users]
         if int(lengths.sum()) == self.items.size:
             return np.concatenate([[0], np.cumsum(lengths)]), self.items, self.values
+        starts = np.cumsum(self.counts) - self.counts
         return gather(starts[users], lengths, self.items, self.values)
 
 
-def settle(grouped: Grouped, n_users: int, n_items: int, mean: bool) -> Rows:
+def settle(grouped: Grouped, mean: bool) -> Rows:
     """Sort each user's ratings by item, in place; repeated items leave their mean or the last."""
-    counts, lengths = np.zeros(n_users, np.int64), np.zeros(n_users, np.int64)
+    counts, lengths = (np.zeros(grouped.sizes[0], np.int64) for _ in range(2))
     groups, users = (grouped.starts, grouped.shift), (counts, lengths, mean)
     ratings = (grouped.members, grouped.items, grouped.values)
 
     def work(span: tuple[int, int]) -> int:
         longest = int(np.diff(grouped.starts[span[0] : span[1] + 1]).max())
-        room = (
-            np.empty(1 << grouped.shift, np.int64),
-            np.empty(longest, grouped.items.dtype),
-            np.empty(longest, np.float32),
-        )
-        return int(_settle(span, groups, ratings, users, (room, _scratch(n_items))))
+        places = np.empty(1 << grouped.shift, np.uint64)
+        room = (places, np.empty(longest, grouped.items.dtype), np.empty(longest, np.float32))
+        return int(_settle(span, groups, ratings, users, (room, _scratch(grouped.sizes[1]))))
 
     repeated = together(work, spans_of(grouped.starts))
     return Rows(counts, lengths, grouped.items, grouped.values, sum(repeated))
@@ -365,7 +364,8 @@ def settle(grouped: Grouped, n_users: int, n_items: int, mean: bool) -> Rows:
 def _scratch(n_items: int) -> Scratch:
     words = (n_items + 63) // 64
     bits, summary = np.zeros(words, np.uint64), np.zeros((words + 63) // 64, np.uint64)
-    return np.zeros(n_items, np.float64), np.ones(n_items, np.int64), bits, summary
+    totals, times = np.zeros(n_items, np.float64), np.zeros(n_items, np.int64)
+    return np.zeros(n_items, np.float32), bits, summary, totals, times
 
 
 def gather(

@@ -11,16 +11,14 @@ def weighted_sums(rows, middle, half, radius, lo, hi, total):
     """Add each user's (rating, count) vector, of weight radius/sqrt(d), in integers.
 
     total[0] gets the ratings mapped to [-1, 1] times the weight, total[1] the weight. The
-    weight w is the largest integer with d w^2 <= radius^2, found in integers.
+    weight is two units below radius/sqrt(d), more than rounding can add for a radius up to 2^52,
+    so d weight^2 <= radius^2 whatever floating point does.
     """
     for i in range(lo, hi):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
-        length = np.int64(stop - start)
-        if length == 0:
+        if stop == start:
             continue
-        weight = np.int64(radius / np.sqrt(length))
-        while length * weight * weight > radius * radius:
-            weight -= 1
+        weight = max(np.int64(radius / np.sqrt(stop - start)) - 2, 0)
         for p in range(start, stop):
             place = (rows.values[p] - middle) / half
             place = min(1.0, max(-1.0, place))

@@ -45,13 +45,14 @@ def _step(target, fitted, picked, step, weight):
     coefficient = -step.gain * weight * inner
     total = 0.0
     for p in range(target.size):
-        fitted[p] = step.keep * fitted[p] + coefficient * picked[p]
-        total += fitted[p] * fitted[p]
+        total += (step.keep * fitted[p] + coefficient * picked[p]) ** 2
     factor = 1.0
-    if weight * total > step.norm * step.norm:
-        factor = step.norm / np.sqrt(weight * total)
-        for p in range(target.size):
-            fitted[p] = factor * fitted[p]
+    if not weight * total <= step.norm * step.norm:  # also where a huge gain overflowed
+        factor = step.norm / np.sqrt(weight * total) if total < np.inf else 0.0
+    if factor == 0.0:
+        coefficient = 0.0
+    for p in range(target.size):
+        fitted[p] = factor * (step.keep * fitted[p] + coefficient * picked[p])
     return coefficient, factor
 
 
@@ -95,6 +96,9 @@ def _quantise(residual, quanta, units):
     for p in range(residual.size):
         total += residual[p] * residual[p]
     norm = np.sqrt(total)
+    if not norm < np.inf:
+        units[: residual.size] = 0
+        return
     factor = (min(1.0, quanta.bound / norm) if norm > 0 else 1.0) / quanta.quantum
     tries = 0
     while True:

@@ -1,0 +1,240 @@
+"""The command line as a person types it: outputs, exit codes, and one-line errors."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tacit
+from tacit.cli import main
+
+RANGE = ("--rating-range", "0.5", "5")
+
+
+class Shell:
+    """Runs the command line in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys, self._monkeypatch = capsys, monkeypatch
+
+    def __call__(self, *words: object) -> tuple[int, str, str]:
+        self._monkeypatch.setattr(sys, "argv", ["tacit", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = self._capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    def json(self, *words: object) -> dict[str, object]:
+        code, out, err = self(*words, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(capsys, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made-up ratings, a public catalogue, own ratings, and a fitted model."""
+    from tacit.datasets.synthetic import synthesise
+
+    place = tmp_path_factory.mktemp("cli")
+    made = synthesise("tastes", users=600, items=30, per_user=10, seed=3, test_fraction=0.05)
+    made.train.write_parquet(place / "train.parquet")
+    made.train.write_csv(place / "train.csv")
+    made.test.write_csv(place / "test.csv")
+    made.items.write_csv(place / "items.csv")
+    (place / "my.csv").write_text("item,rating\n3,5\n7,1\n11,4.5\n")
+    ratings = tacit.Ratings.from_file(
+        place / "train.csv",
+        rating_range=(0.5, 5),
+        catalogue=tacit.Catalogue.from_file(place / "items.csv"),
+    )
+    tacit.fit(ratings, epsilon=2.0).save(place / "m.tacit")
+    return place
+
+
+def test_synth_writes_what_fit_reads(shell: Shell, tmp_path: Path) -> None:
+    out, test, items = (tmp_path / name for name in ("t.parquet", "x.csv", "i.csv"))
+    words = ("synth", "-o", out, "--kind", "rank-one", "--users", 300, "--items", 20)
+    code, said, _ = shell(*words, "--per-user", 8, "--test", test, "--items-out", items)
+    assert code == 0
+    assert "--rating-range -1 1" in said
+    assert pl.read_parquet(out).columns == ["user", "item", "rating"]
+    assert pl.read_csv(items).columns == ["item", "title"]
+    model = tmp_path / "m.tacit"
+    found = shell.json("fit", out, "-o", model, "--epsilon", 1, "--rating-range", -1, 1)
+    assert found["epsilon"] == 1.0
+    assert shell.json("evaluate", model, "--train", out, "--test", test)["ratings"] > 0
+
+
+def test_fit_reports_the_certificate(shell: Shell, folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.tacit"
+    words = ("fit", folder / "train.parquet", "-o", model, "--epsilon", 0.5, *RANGE)
+    code, out, _ = shell(*words, "--items", folder / "items.csv", "--threads", 2)
+    assert code == 0
+    assert "PRIVACY CERTIFICATE" in out
+    assert "a public list given by the caller" in out
+    found = shell.json(*words, "--neighbours", "add_remove", "--delta", "1e-7")
+    assert (found["epsilon"], found["delta"], found["neighbours"]) == (0.5, 1e-7, "add_remove")
+    assert {"name", "sensitivity", "noise_sd", "mu"} == set(found["releases"][0])  # type: ignore[index]
+
+
+def test_settings_and_algorithm_are_passed_on(shell: Shell, folder: Path, tmp_path: Path) -> None:
+    words = ("fit", folder / "train.csv", "-o", tmp_path / "m.tacit", "--epsilon", 1, *RANGE)
+    found = shell.json(
+        *words, "--algorithm", "frank-wolfe", "--set", "rounds=4", "--set", "shift=false",
+        "--set", "schedule=[1,2,3]", "--max-ratings", 5,
+    )  # fmt: skip
+    public = found["public"]
+    assert len(found["releases"]) == 3  # type: ignore[arg-type]
+    assert public["frank-wolfe schedule"] == "(1, 2, 3)"  # type: ignore[index]
+    assert public["frank-wolfe max_ratings"] == "5"  # type: ignore[index]
+    assert public["frank-wolfe shift"] == "False"  # type: ignore[index]
+
+
+def test_no_privacy_must_be_spelled_out_and_is_marked(
+    shell: Shell, folder: Path, tmp_path: Path
+) -> None:
+    words = ("fit", folder / "train.csv", "-o", tmp_path / "m.tacit", *RANGE)
+    code, _, err = shell(*words)
+    assert code == 2
+    assert "--no-privacy" in err
+    code, out, _ = shell(*words, "--no-privacy")
+    assert code == 0
+    assert out.startswith("NOT PRIVATE")
+    assert shell("info", tmp_path / "m.tacit")[1].startswith("NOT PRIVATE")
+    code, out, _ = shell("verify", tmp_path / "m.tacit")
+    assert code == 1
+    assert "DOES NOT HOLD" in out
+
+
+def test_a_checkpoint_goes_on_and_is_refused_for_other_settings(
+    shell: Shell, folder: Path, tmp_path: Path
+) -> None:
+    words = ("fit", folder / "train.csv", "-o", tmp_path / "m.tacit", *RANGE)
+    kept = ("--checkpoint", tmp_path / "c")
+    first = shell.json(*words, *kept, "--epsilon", 1)
+    content = (tmp_path / "m.tacit").read_bytes()
+    assert shell.json(*words, *kept, "--epsilon", 1) == first
+    assert (tmp_path / "m.tacit").read_bytes() == content
+    code, _, err = shell(*words, *kept, "--epsilon", 2)
+    assert code == 2
+    assert "differs in budget" in err
+
+
+def test_recommend_and_predict(shell: Shell, folder: Path) -> None:
+    own = ("--ratings", folder / "my.csv")
+    code, out, err = shell("recommend", folder / "m.tacit", *own, "-n", 4)
+    assert (code, err) == (0, "")
+    assert "title" in out
+    assert len(out.strip().splitlines()) == 5
+    found = shell.json("recommend", folder / "m.tacit", *own, "-n", 4)["recommendations"]
+    assert not {row["item"] for row in found} & {3, 7, 11}  # type: ignore[attr-defined]
+    found = shell.json("predict", folder / "m.tacit", *own)["predictions"]
+    assert len(found) == 30  # type: ignore[arg-type]
+    code, out, err = shell("predict", folder / "m.tacit", *own, "--item", 2, "--item", "nothing")
+    assert code == 0
+    assert "1 of 2 wanted items are not in the catalogue" in err
+    assert len(out.strip().splitlines()) == 2
+    assert len(shell.json("recommend", folder / "m.tacit")["recommendations"]) == 10  # type: ignore[arg-type]
+
+
+def test_unknown_own_items_are_counted(shell: Shell, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "my.csv").write_text("item,rating\n3,5\n999,1\n")
+    _, _, err = shell("recommend", folder / "m.tacit", "--ratings", tmp_path / "my.csv")
+    assert "1 of 2 own ratings are not in the catalogue" in err
+
+
+def test_evaluate_says_not_private(shell: Shell, folder: Path) -> None:
+    files = ("--train", folder / "train.csv", "--test", folder / "test.csv")
+    code, out, _ = shell("evaluate", folder / "m.tacit", *files)
+    assert code == 0
+    assert "NOT PRIVATE" in out
+    found = shell.json("evaluate", folder / "m.tacit", *files)
+    assert {"rmse", "mae", "ratings", "users", "skipped", "label"} == set(found)
+    assert 0.3 < found["rmse"] < 2  # type: ignore[operator]
+
+
+def test_certificate_verify_info(shell: Shell, folder: Path) -> None:
+    assert "PRIVACY CERTIFICATE" in shell("certificate", folder / "m.tacit")[1]
+    assert shell.json("certificate", folder / "m.tacit")["epsilon"] == 2.0
+    assert shell("verify", folder / "m.tacit")[1].startswith("holds")
+    found = shell.json("verify", folder / "m.tacit")
+    assert found["holds"] is True
+    assert found["epsilon_recomputed"] == pytest.approx(2.0)
+    assert shell.json("info", folder / "m.tacit")["items"] == 30
+
+
+BAD = {
+    "missing file": ("fit", "none.csv", "-o", "m.tacit", "--epsilon", 1, *RANGE),
+    "bad epsilon": ("fit", "train.csv", "-o", "m.tacit", "--epsilon", -1, *RANGE),
+    "bad range": ("fit", "train.csv", "-o", "m.tacit", "--epsilon", 1, "--rating-range", 5, 1),
+    "narrow range": ("fit", "train.csv", "-o", "m.tacit", "--epsilon", 1, "--rating-range", 1, 2),
+    "bad relation": ("fit", "train.csv", "-o", "m", "--epsilon", 1, "--neighbours", "x", *RANGE),
+    "bad algorithm": ("fit", "train.csv", "-o", "m", "--epsilon", 1, "--algorithm", "x", *RANGE),
+    "bad setting": ("fit", "train.csv", "-o", "m", "--epsilon", 1, "--set", "speed=9", *RANGE),
+    "bad value": ("fit", "train.csv", "-o", "m", "--epsilon", 1, "--set", "rounds=x", *RANGE),
+    "no value": ("fit", "train.csv", "-o", "m", "--epsilon", 1, "--set", "rounds", *RANGE),
+    "bad column": ("fit", "train.csv", "-o", "m", "--epsilon", 1, "--user-column", "x", *RANGE),
+    "bad threads": ("fit", "train.csv", "-o", "m", "--epsilon", 1, "--threads", 0, *RANGE),
+    "bad folder": ("fit", "train.csv", "-o", "no/m.tacit", "--epsilon", 1, *RANGE),
+    "both": ("fit", "train.csv", "-o", "m", "--epsilon", 1, "--no-privacy", *RANGE),
+    "not a model": ("info", "train.csv"),
+    "no model": ("certificate", "none.tacit"),
+    "bad own ratings": ("recommend", "m.tacit", "--ratings", "items.csv"),
+    "bad count": ("recommend", "m.tacit", "-n", 0),
+    "bad kind": ("synth", "-o", "t.csv", "--kind", "x"),
+    "bad ending": ("synth", "-o", "t.txt"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_an_error_is_one_line_and_exit_code_2(
+    case: str, shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    before = {path.name for path in folder.iterdir()}
+    code, out, err = shell(*BAD[case])
+    assert code == 2
+    assert out == ""
+    assert err.startswith("tacit: error: ")
+    assert err.count("\n") == 1
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_wrong_words_are_refused_by_name(shell: Shell) -> None:
+    for words, name in (
+        (("fit", "x.csv", "--no-such-option"), "--no-such-option"),
+        (("fit", "x.csv", "-o", "m", "--epsilon", "one", *RANGE), "--epsilon"),
+        (("fit", "x.csv", "-o", "m", "--epsilon", 1), "--rating-range"),
+        (("fly",), "fly"),
+    ):
+        code, _, err = shell(*words)
+        assert code == 2
+        assert name in err
+        assert err.count("\n") == 1
+    assert "Usage" in shell()[1]
+    assert shell("--version")[1].strip() == "0.1.0"
+
+
+def test_help_is_quick_and_names_every_verb() -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "tacit", "--help"], capture_output=True, text=True, check=True
+    )
+    for verb in ("synth", "fit", "predict", "recommend", "evaluate", "certificate", "verify"):
+        assert verb in found.stdout
+
+
+def test_demo(shell: Shell, tmp_path: Path) -> None:
+    code, out, _ = shell("demo", "--folder", tmp_path / "d", "--users", 2000)
+    assert code == 0
+    for words in ("PRIVACY CERTIFICATE", "NOT PRIVATE", "RMSE", "predicted"):
+        assert words in out
+    assert (tmp_path / "d" / "report.html").stat().st_size > 5000
+    assert tacit.load(tmp_path / "d" / "model.tacit").verify().holds
