@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test test-all check bench docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo

@@ -92,7 +92,8 @@ def one_round(path: Path, threads: int) -> dict:
     import scipy.sparse
 
     import tacit
-    from tacit.private.rows import RankOneStep, RowBounds
+    from tacit.private.local import RankOneStep
+    from tacit.private.rows import RowBounds
     from tacit.private.statistics import ResidualCovariance
 
     ratings = stored(path)

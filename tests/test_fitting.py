@@ -88,6 +88,17 @@ def test_noise_differs_from_fit_to_fit_and_a_seed_undoes_the_promise(
     assert not seeded[0].verify().holds
 
 
+def test_floating_point_noise_is_not_called_private(ratings: tacit.Ratings) -> None:
+    model = tacit.fit(ratings, epsilon=1.0, numerics="idealised")
+    assert not model.private
+    assert "floating point" in model.certificate.text()
+
+
+def test_a_delta_that_protects_nobody_is_warned_of(ratings: tacit.Ratings) -> None:
+    with pytest.warns(tacit.TacitWarning, match="number of users"):
+        tacit.fit(ratings, epsilon=1.0, delta=0.02)
+
+
 def test_a_huge_budget_comes_to_the_form_without_noise(ratings: tacit.Ratings) -> None:
     config = tacit.FrankWolfe(rounds=5, shift=False, item_means=0.2)
     free = tacit.fit(ratings, config, budget=None)

@@ -126,7 +126,7 @@ def test_a_release_left_out_does_not_verify(path: Path) -> None:
     forged(path, releases=releases[:-1])
     found = tacit.load(path).verify()
     assert not found.holds
-    assert "more directions" in " ".join(found.problems)
+    assert "more parts" in " ".join(found.problems)
 
 
 def test_a_wrong_cost_or_flag_is_not_even_read(path: Path) -> None:

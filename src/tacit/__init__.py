@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacit.algorithms import FrankWolfe
+    from tacit.algorithms import SVD, Cleansing, FrankWolfe, NoisyGradient, ProjectedGradient
     from tacit.budget import Accounting, Neighbours, PrivacyBudget
     from tacit.catalogue import Catalogue
     from tacit.certificate import Certificate
@@ -40,6 +40,7 @@ __all__ = [
     "Catalogue",
     "Certificate",
     "CheckpointError",
+    "Cleansing",
     "Columns",
     "ConfigError",
     "DataError",
@@ -48,10 +49,13 @@ __all__ = [
     "Model",
     "ModelFileError",
     "Neighbours",
+    "NoisyGradient",
     "PrivacyBudget",
     "PrivacyError",
+    "ProjectedGradient",
     "Ratings",
     "Recommendation",
+    "SVD",
     "TacitError",
     "TacitWarning",
     "ThreadEngine",
@@ -61,7 +65,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "tacit.algorithms": ("FrankWolfe",),
+    "tacit.algorithms": ("Cleansing", "FrankWolfe", "NoisyGradient", "ProjectedGradient", "SVD"),
     "tacit.budget": ("Accounting", "Neighbours", "PrivacyBudget"),
     "tacit.catalogue": ("Catalogue",),
     "tacit.certificate": ("Certificate",),

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -12,7 +13,7 @@ from tacit.algorithms import Algorithm, Facts, FrankWolfe
 from tacit.budget import Accounting, Neighbours, PrivacyBudget
 from tacit.certificate import Certificate
 from tacit.engines import ThreadEngine
-from tacit.errors import ConfigError
+from tacit.errors import ConfigError, TacitWarning
 from tacit.ledger import Ledger
 from tacit.models import Model
 from tacit.private.journal import Journal
@@ -96,6 +97,7 @@ def _fit(
     options: _Options,
 ) -> Model:
     facts = _facts(ratings, budget)
+    _warn_of_delta(facts)
     ledger = Ledger(budget)
     algorithm.reserve(ledger, facts)
     seed = options.noise_seed_unsafe
@@ -111,9 +113,11 @@ def _fit(
             progress=options.progress,
         )
         rule = algorithm.run(mechanism, facts)
-    reasons = () if seed is None else ("its noise was drawn from a seed, which undoes it",)
+    reasons = [] if seed is None else ["its noise was drawn from a seed, which undoes it"]
+    if options.numerics is Numerics.IDEALISED:
+        reasons.append("its noise was drawn in floating point, whose low bits can leak")
     public = _public(ratings, facts) | algorithm.public(facts)
-    certificate = Certificate.of(ledger, public, options.numerics.value, reasons)
+    certificate = Certificate.of(ledger, public, options.numerics.value, tuple(reasons))
     return Model(rule, ratings.catalogue, ratings.rating_range, certificate)
 
 
@@ -121,6 +125,17 @@ def _facts(ratings: Ratings, budget: PrivacyBudget | None) -> Facts:
     protected = budget is not None and budget.neighbours is Neighbours.ADD_REMOVE
     users = None if protected else ratings.n_users
     return Facts(ratings.n_items, ratings.rating_range, users, budget)
+
+
+def _warn_of_delta(facts: Facts) -> None:
+    """Delta is the chance that the promise fails; with many users it must be far below 1/users."""
+    if facts.budget and facts.n_users and facts.budget.delta >= 1 / facts.n_users:
+        warnings.warn(
+            f"delta={facts.budget.delta:g} is not below one over the number of users "
+            f"({facts.n_users}): publishing one whole row at random would pass; choose a smaller",
+            TacitWarning,
+            stacklevel=4,
+        )
 
 
 def _public(ratings: Ratings, facts: Facts) -> dict[str, str]:

@@ -29,6 +29,7 @@ RatingRange = str | Sequence[float]
 """The lowest and the highest rating that are possible, or the name of a dataset."""
 
 _GUESS = Columns()
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,33 +217,34 @@ class _Rules:
             raise ConfigError(f"catalogue is a {type(catalogue).__name__}; give a tacit.Catalogue")
         return cls(_checked_range(rating_range), duplicates, catalogue)  # type: ignore[arg-type]
 
-    @property
-    def stored_range(self) -> tuple[np.float32, np.float32]:
-        """The lowest and the highest float32 within the rating range."""
-        low, high = (np.float32(bound) for bound in self.rating_range)
-        if float(low) < self.rating_range[0]:
-            low = np.nextafter(low, np.float32(np.inf))
-        if float(high) > self.rating_range[1]:
-            high = np.nextafter(high, np.float32(-np.inf))
-        return low, high
-
 
 def _checked_range(rating_range: RatingRange) -> tuple[float, float]:
-    """The rating range as two floats that float32 can hold, in order."""
+    """The rating range as two floats in order, with room for float32 between them."""
     if isinstance(rating_range, str):
         return rating_range_of(rating_range)
     try:
         low, high = (float(bound) for bound in rating_range)
     except (TypeError, ValueError):
         low = high = math.nan
-    if not (-math.inf < low < high < math.inf) or max(-low, high) > np.finfo(np.float32).max:
+    if not (-math.inf < low < high < math.inf) or max(-low, high) > _LARGEST:
         raise ConfigError(
             f"rating_range={rating_range!r}; give (lowest, highest) with lowest < highest, both "
             "finite, or the name of a dataset"
         )
-    if np.float32(low) == np.float32(high):
+    stored = _stored_range(low, high)
+    if not stored[0] < stored[1]:
         raise ConfigError(f"rating_range={rating_range!r} is too narrow for 32-bit floats")
     return low, high
+
+
+def _stored_range(low: float, high: float) -> tuple[np.float32, np.float32]:
+    """The lowest and the highest float32 within the rating range."""
+    lowest, highest = np.float32(low), np.float32(high)
+    if float(lowest) < low:
+        lowest = np.nextafter(lowest, np.float32(np.inf))
+    if float(highest) > high:
+        highest = np.nextafter(highest, np.float32(-np.inf))
+    return lowest, highest
 
 
 def _joined(tables: list[Table]) -> Table:
@@ -295,9 +297,14 @@ def _assembled(table: Table, rules: _Rules, shape: Sequence[int] | None = None) 
     items = numbered(table.pop("item"), cuts, n_items)
     catalogue, positions = _placed(items, rules.catalogue, n_items)
     _refuse_fewer_than_two(names["item"], "item", len(catalogue))
-    columns, sizes = (users.pieces, items.pieces, values), (users.size, len(catalogue))
-    lows = (users.low, items.low)
-    grouped = csr.group(columns, lows, sizes, positions, rules.stored_range)
+    scope = csr.Scope(
+        lows=(users.low, items.low),
+        sizes=(users.size, len(catalogue)),
+        positions=positions,
+        bounds=_stored_range(*rules.rating_range),
+    )
+    columns = (users.pieces, items.pieces, values)
+    grouped = csr.group(columns, scope)
     for pieces in columns:
         pieces.clear()
     rows = csr.settle(grouped, rules.duplicates == "mean")
@@ -317,7 +324,9 @@ def _placed(
     positions = np.full(items.size, UNWANTED, dtype=np.uint32)
     if n_items is not None:
         positions[:] = np.arange(n_items)
-        return catalogue or Catalogue(items.ids(np.arange(n_items)), public=False), positions
+        if catalogue is None:
+            catalogue = Catalogue(items.ids(np.arange(n_items)), public=False)
+        return catalogue, positions
     occur = np.flatnonzero(present(items.pieces, items.low, items.size))
     if catalogue is None:
         positions[occur] = np.arange(occur.size)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tacit.errors import ConfigError, DataError
 from tacit.text_tables import HEAD, Kind, Layout, attempt, is_number, layout_of, read_columns
@@ -85,8 +86,8 @@ def read_frame(frame: object, columns: Columns) -> Table:
     """The ratings in a polars DataFrame or LazyFrame or in a pandas DataFrame."""
     wanted = asdict(columns)
     if isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        return _from_polars(frame.lazy(), wanted)
-    if type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "iloc"):
+        return _from_polars(frame.lazy(), "the frame", "the frame: its query fails", wanted)
+    if _is_pandas(frame) and hasattr(frame, "iloc"):
         names = [str(label) for label in getattr(frame, "columns", ())]
         places = _resolve("the frame", names, wanted)
         return {role: _from_pandas(names[k], frame.iloc[:, k]) for role, k in places.items()}
@@ -97,24 +98,37 @@ def read_frame(frame: object, columns: Columns) -> Table:
 
 
 def column_of(name: str, values: object) -> pl.Series:
-    """A one-dimensional array, list or series as a polars column; integers mixed with text as text.
+    """An array, list or series as a polars column; integers mixed with text become text.
 
     >>> column_of("item", [7, "seven"]).to_list()
     ['7', 'seven']
     """
+    column: pl.Series | None = None
     if isinstance(values, pl.Series):
-        return values.alias(name)
-    if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise DataError(f"{name}: {values.ndim} dimensions; expected 1")
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.dtype.isnative:
-        column = attempt(lambda: pl.Series(name, np.ascontiguousarray(values)))
+        column = values.alias(name)
+    elif _is_pandas(values) and hasattr(values, "dtype"):
+        column = _from_pandas(name, values)
+    elif isinstance(values, np.ndarray):
+        column = _from_array(name, values)
     elif isinstance(values, Iterable) and not isinstance(values, str | bytes):
         column = _from_list(name, list(values))
-    else:
-        raise DataError(f"{name}: a {type(values).__name__}; expected an array, list or series")
     if column is None:
-        raise DataError(f"{name}: mixed or unknown types; expected numbers or text")
+        raise DataError(
+            f"{name}: a {type(values).__name__} of mixed or unknown types; expected an array, a "
+            "list or a series of numbers or of text"
+        )
     return column
+
+
+def _from_array(name: str, values: NDArray[Any]) -> pl.Series | None:
+    """A one-dimensional array; what is masked is null."""
+    if values.ndim != 1:
+        raise DataError(f"{name}: {values.ndim} dimensions; expected 1")
+    if values.dtype.kind not in "iuf" or isinstance(values, np.ma.MaskedArray):
+        return _from_list(name, values.tolist())
+    usual = values.dtype.kind != "f" or values.dtype.itemsize in (4, 8)
+    native = values.dtype.newbyteorder("=") if usual else np.dtype(np.float64)
+    return attempt(lambda: pl.Series(name, np.ascontiguousarray(values, dtype=native)))
 
 
 def _from_list(name: str, values: list[Any]) -> pl.Series | None:
@@ -228,29 +242,35 @@ def _spelled(wanted: Mapping[str, Choice]) -> str:
 
 
 def _read_parquet(path: Path, wanted: Mapping[str, Choice], optional: frozenset[str]) -> Table:
-    names = attempt(lambda: list(pl.read_parquet_schema(path)))
-    if names is None:
-        raise DataError(f"{path}: not a whole Parquet file (cut short, damaged, or another format)")
-    places = _resolve(str(path), names, wanted, optional)
-    picked = [names[k] for k in places.values()]
-    frame = attempt(
-        lambda: pl.read_parquet(path, columns=picked, glob=False, hive_partitioning=False)
-    )
-    if frame is None:
-        raise DataError(f"{path}: the Parquet file is damaged or cut short")
-    return {role: frame.get_column(names[k]) for role, k in places.items()}
+    lazy = attempt(lambda: pl.scan_parquet(path, glob=False, hive_partitioning=False))
+    trouble = f"{path}: no whole Parquet file (cut short, damaged, or of another format)"
+    if lazy is None:
+        raise DataError(trouble)
+    return _from_polars(lazy, str(path), trouble, wanted, optional)
 
 
-def _from_polars(lazy: pl.LazyFrame, wanted: Mapping[str, Choice]) -> Table:
+def _from_polars(
+    lazy: pl.LazyFrame,
+    where: str,
+    trouble: str,
+    wanted: Mapping[str, Choice],
+    optional: frozenset[str] = frozenset(),
+) -> Table:
+    """The wanted columns of a query; `trouble` is what to say when it fails."""
     names = attempt(lambda: list(lazy.collect_schema()))
     if names is None:
-        raise DataError("the frame: its query has no valid schema")
-    places = _resolve("the frame", names, wanted)
+        raise DataError(trouble)
+    places = _resolve(where, names, wanted, optional)
     picked = [names[k] for k in places.values()]
     frame = attempt(lambda: lazy.select(picked).collect())
     if frame is None:
-        raise DataError("the frame: its query fails")
+        raise DataError(trouble)
     return {role: frame.get_column(names[k]) for role, k in places.items()}
+
+
+def _is_pandas(thing: object) -> bool:
+    """Whether something comes from pandas, which is not needed to find out."""
+    return type(thing).__module__.partition(".")[0] == "pandas"
 
 
 def _from_pandas(name: str, column: Any) -> pl.Series:

@@ -33,7 +33,7 @@ _SAMPLE = 1000
 _SEPARATORS = ("::", "\t", ",", ";", "|")
 _STAND_IN = "\x1f"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_WHOLE_FLOAT = re.compile(r"-?[0-9]{1,15}\.0*")
+_FLOAT = re.compile(r"-?[0-9]{1,15}(\.[0-9]*)?")
 
 
 def attempt(work: Callable[[], Result]) -> Result | None:
@@ -142,7 +142,8 @@ def _type(kind: Kind, layout: Layout, place: int) -> pl.DataType:
         return pl.String()
     if all(_INTEGER.fullmatch(field) for field in fields):
         return pl.Int64()
-    return pl.Float64() if all(_WHOLE_FLOAT.fullmatch(field) for field in fields) else pl.String()
+    floats = any("." in field for field in fields) and all(map(_FLOAT.fullmatch, fields))
+    return pl.Float64() if floats else pl.String()
 
 
 def _source(layout: Layout) -> Path | bytes:
@@ -200,10 +201,13 @@ def _refuse_misshapen(layout: Layout) -> None:
 
 
 def _tidy(column: pl.Series, kind: Kind) -> pl.Series:
-    """Text without the blanks around it; identifiers that all are integers as integers."""
+    """Text without the blanks around it, or the numbers that all of it stands for."""
     if column.dtype != pl.String or not len(column):
         return column
     column = column.str.strip_chars()
+    if kind == "number":
+        numbers = column.cast(pl.Float64, strict=False)
+        return numbers if numbers.null_count() == column.null_count() else column
     for integer in (pl.Int64, pl.UInt64) if kind == "id" else ():
         numbers = column.cast(integer, strict=False)
         if not numbers.null_count() and (numbers.cast(pl.String) == column).all():

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from tacit import Catalogue, Ratings, ThreadEngine
-from tacit.private.rows import RankOneStep, RowBounds
-from tacit.private.statistics import ItemSums, ResidualCovariance, Statistic, UserCount
+from tacit.private.counts import ItemSums, UserCount
+from tacit.private.local import RankOneStep
+from tacit.private.rows import RowBounds
+from tacit.private.statistics import ResidualCovariance, Statistic
 
 ITEMS, OTHERS = 10, 6
 RANGE = (1.0, 5.0)

@@ -15,8 +15,8 @@ UsageError: Any = typer.BadParameter.__base__  # of unknown options, missing arg
 
 app = typer.Typer(
     name="tacit",
-    help="Recommendations learned from people's ratings, with a proof that nobody else can tell "
-    "what anyone rated.",
+    help="Recommendations learned from people's ratings, with a proof of how little anyone else "
+    "can tell of what one person rated.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

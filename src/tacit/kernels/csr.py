@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 
 from tacit.kernels.pieces import each, parts_of, spans_of, together
 
-__all__ = ["UNWANTED", "Grouped", "Rows", "bad_values", "gather", "group", "present", "settle"]
+__all__ = [
+    "UNWANTED",
+    "Grouped",
+    "Rows",
+    "Scope",
+    "bad_values",
+    "gather",
+    "group",
+    "present",
+    "settle",
+]
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
@@ -60,8 +70,7 @@ def _mark(items: Array, low: int, flags: Array) -> None:
 @numba.njit(nogil=True, cache=True)
 def _bad(values: Array, low: float, high: float) -> tuple[int, int]:
     """How many values are not a number, and how many numbers are out of range."""
-    missing = 0
-    outside = 0
+    missing, outside = 0, 0
     for k in range(values.size):
         missing += np.isnan(values[k])
         outside += values[k] < low or values[k] > high
@@ -87,21 +96,24 @@ def _partition(
     bounds: tuple[np.float32, np.float32],
     target: tuple[Array, Array, Array, Array],
 ) -> None:
-    """Write each rating of one piece to the next place of its group."""
+    """Write each rating of one piece to the next place of its group; runs of a group are quick."""
     users_low, items_low, shift = frame
     places, members, items, values = target
     member = (_ONE << shift) - _ONE
+    group, place = np.uint64(0), places[0]
     for k in range(piece[0].size):
         user = np.uint64(piece[0][k] - users_low)
-        place = places[user >> shift]
-        places[user >> shift] = place + _ONE
-        members[place] = user & member
+        if user >> shift != group:
+            places[group] = place
+            group = user >> shift
+            place = places[group]
         position = positions[np.uint64(piece[1][k] - items_low)]
-        if position == UNWANTED:
-            items[place], values[place] = 0, np.nan
-        else:
-            items[place] = position
-            values[place] = min(max(np.float32(piece[2][k]), bounds[0]), bounds[1])
+        value = min(max(np.float32(piece[2][k]), bounds[0]), bounds[1])
+        members[place] = user & member
+        items[place] = position
+        values[place] = value if position != UNWANTED else np.float32(np.nan)
+        place += _ONE
+    places[group] = place
 
 
 @numba.njit(nogil=True, cache=True)
@@ -168,8 +180,9 @@ def _collect(items: Array, values: Array, scratch: Scratch) -> int:
 def _average(items: Array, values: Array, scratch: Scratch) -> None:
     """Put the mean of each of a user's items in the place of its last value."""
     last, _, _, totals, times = scratch
-    for item in items:
-        totals[item], times[item] = 0.0, 0
+    for k in range(items.size):
+        if not np.isnan(values[k]):
+            totals[items[k]], times[items[k]] = 0.0, 0
     for k in range(items.size):
         if not np.isnan(values[k]):
             totals[items[k]] += values[k]
@@ -277,44 +290,50 @@ class Grouped:
     values: NDArray[np.float32]
 
 
+@dataclass(frozen=True)
+class Scope:
+    """What numbers and values may occur."""
+
+    lows: tuple[int, int]
+    """The lowest user and the lowest item."""
+    sizes: tuple[int, int]
+    """How many users there are from the lowest one on, and how many item positions."""
+    positions: NDArray[np.uint32]
+    """The position of each item from the lowest one on, or UNWANTED."""
+    bounds: tuple[np.float32, np.float32]
+    """Values are brought within these."""
+
+
 def group(
-    columns: tuple[Sequence[Array], Sequence[Array], Sequence[Array]],
-    lows: tuple[int, int],
-    sizes: tuple[int, int],
-    positions: NDArray[np.uint32],
-    bounds: tuple[np.float32, np.float32],
+    columns: tuple[Sequence[Array], Sequence[Array], Sequence[Array]], scope: Scope
 ) -> Grouped:
     """Bring every rating to its group, in the order of the input.
 
-    Args:
-        columns: users, items and values, in pieces that line up.
-        lows: the lowest user and the lowest item.
-        sizes: how many users there are from the lowest one on, and how many item positions.
-        positions: the position of each item from the lowest one on, or UNWANTED.
-        bounds: values are brought within these.
+    The columns are users, items and values, in pieces that line up.
     """
     parts = parts_of(list(zip(*columns, strict=True)))
     ratings = sum(piece.size for piece in columns[0])
-    shift = _shift(sizes[0], ratings)
-    counts = np.zeros((len(parts), ((sizes[0] - 1) >> shift) + 1), np.int64)
+    shift = _shift(scope.sizes[0], ratings)
+    counts = np.zeros((len(parts), ((scope.sizes[0] - 1) >> shift) + 1), np.int64)
 
     def count(part: Sequence[Triple], row: Integers) -> None:
         for users, _, _ in part:
-            _count(users, lows[0], shift, row)
+            _count(users, scope.lows[0], shift, row)
 
     together(count, parts, counts)
     starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     places = (starts[:-1] + np.cumsum(counts, axis=0) - counts).astype(np.uint64)
     members, values = np.empty(ratings, np.uint16), np.empty(ratings, np.float32)
-    items = np.empty(ratings, np.uint16 if sizes[1] <= 1 << 16 else np.uint32)
-    frame = (*lows, np.uint64(shift))
+    items = np.empty(ratings, np.uint16 if scope.sizes[1] <= 1 << 16 else np.uint32)
+    numbers = (*scope.lows, np.uint64(shift))
 
     def write(part: Sequence[Triple], row: NDArray[np.uint64]) -> None:
+        target = (row, members, items, values)
         for piece in part:
-            _partition(piece, frame, positions, bounds, (row, members, items, values))
+            _partition(piece, numbers, scope.positions, scope.bounds, target)
 
     together(write, parts, places)
-    return Grouped(shift, sizes, starts, members, items, values)
+    return Grouped(shift, scope.sizes, starts, members, items, values)
 
 
 def _shift(n_users: int, ratings: int) -> int:

@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tacit.kernels.rows import row_weight
+from tacit.kernels.rows import clipped, row_weight
 
-__all__ = ["Quanta", "StepArrays", "advance", "covariance", "replay"]
+__all__ = ["Quanta", "StepArrays", "advance", "covariance", "energy", "product", "replay"]
 
 
 class StepArrays(NamedTuple):
@@ -62,7 +62,7 @@ def _load(rows, i, direction, target, picked):
     start = rows.indptr[i]
     for p in range(rows.indptr[i + 1] - start):
         item = rows.items[start + p]
-        target[p] = (rows.values[start + p] - rows.offsets[item] - rows.means[i]) * rows.scales[i]
+        target[p] = clipped(rows, start + p, rows.means[i]) * rows.scales[i]
         picked[p] = direction[item]
 
 
@@ -75,7 +75,7 @@ def _longest(indptr, lo, hi):
 
 
 @njit(cache=True, nogil=True)
-def advance(rows, step, lo, hi):
+def advance(rows, fitted, step, lo, hi):
     """Take one local step for every user of the range."""
     longest = _longest(rows.indptr, lo, hi)
     target, picked = np.empty(longest), np.empty(longest)
@@ -83,7 +83,7 @@ def advance(rows, step, lo, hi):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
         _load(rows, i, step.direction, target, picked)
         length = stop - start
-        _step(target[:length], rows.fitted[start:stop], picked[:length], step, 1.0)
+        _step(target[:length], fitted[start:stop], picked[:length], step, 1.0)
 
 
 @njit(cache=True, nogil=True)
@@ -113,40 +113,93 @@ def _quantise(residual, quanta, units):
 
 
 @njit(cache=True, nogil=True)
-def covariance(rows, step, quanta, lo, hi, total):
-    """Take one local step (none for an empty direction) and add the users' outer products.
+def _residual(rows, fitted, i, step, scratch):
+    """Take user i's local step, if there is one, and return her new residual (in scratch[0])."""
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    length = stop - start
+    target, picked = scratch[0, :length], scratch[1, :length]
+    _load(rows, i, step.direction, target, picked)
+    row = fitted[start:stop]
+    if step.gain != 0.0:
+        _step(target, row, picked, step, 1.0)
+    for p in range(length):
+        target[p] = row[p] - target[p]
+    return target
+
+
+@njit(cache=True, nogil=True)
+def covariance(rows, fitted, step, quanta, lo, hi, total):
+    """Take one local step (none if its gain is zero) and add the users' outer products.
 
     Only the upper triangle of `total` is written: rows are sorted by item.
     """
     longest = _longest(rows.indptr, lo, hi)
-    target, picked = np.empty(longest), np.empty(longest)
+    scratch = np.empty((2, longest))
     units = np.empty(longest, dtype=np.int64)
-    moves = step.gain != 0.0
     for i in range(lo, hi):
-        start, stop = rows.indptr[i], rows.indptr[i + 1]
-        length = stop - start
-        _load(rows, i, step.direction, target, picked)
-        fitted = rows.fitted[start:stop]
-        if moves:
-            _step(target[:length], fitted, picked[:length], step, 1.0)
-        for p in range(length):
-            target[p] = fitted[p] - target[p]
-        _quantise(target[:length], quanta, units)
-        items = rows.items[start:stop]
-        for p in range(length):
+        residual = _residual(rows, fitted, i, step, scratch)
+        _quantise(residual, quanta, units)
+        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
+        for p in range(residual.size):
             unit = units[p]
             row = total[items[p]]
-            for q in range(p, length):
+            for q in range(p, residual.size):
                 row[items[q]] += unit * units[q]
+
+
+@njit(cache=True, nogil=True)
+def _clip(residual, bound):
+    """Scale a residual down to the bound; what overflowed becomes zero."""
+    norm = np.sqrt(np.sum(residual * residual))
+    if not norm < np.inf:
+        residual[:] = 0.0
+    elif norm > bound:
+        residual *= bound / norm
+
+
+@njit(cache=True, nogil=True)
+def product(rows, fitted, step, block, quanta, lo, hi, total):
+    """Take one local step and add the users' a (a^T V), V = block, in units of quanta.quantum."""
+    rank = block.shape[1]
+    scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
+    inner = np.empty(rank)
+    for i in range(lo, hi):
+        residual = _residual(rows, fitted, i, step, scratch)
+        _clip(residual, quanta.bound)
+        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
+        inner[:] = 0.0
+        for p in range(residual.size):
+            for k in range(rank):
+                inner[k] += residual[p] * block[items[p], k]
+        for p in range(residual.size):
+            share = residual[p] / quanta.quantum
+            for k in range(rank):
+                total[items[p], k] += np.int64(np.rint(share * inner[k]))
+
+
+@njit(cache=True, nogil=True)
+def energy(rows, fitted, step, direction, quanta, lo, hi):
+    """Take one local step and return the sum of the users' (a . v)^2, in units, rounded down."""
+    scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
+    total = np.int64(0)
+    for i in range(lo, hi):
+        residual = _residual(rows, fitted, i, step, scratch)
+        _clip(residual, quanta.bound)
+        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
+        inner = 0.0
+        for p in range(residual.size):
+            inner += residual[p] * direction[items[p]]
+        total += min(np.int64(inner * inner / quanta.quantum), quanta.most_squared)
+    return total
 
 
 @njit(cache=True, nogil=True)
 def replay(rows, steps, coefficients, lo, hi):
     """Take all local steps for every user of the range; write her coefficient of each direction.
 
-    `steps` are (directions, gains, keep, norm, most).
+    `steps` are (directions, gains, keeps, norm, most).
     """
-    directions, gains, keep, norm, most = steps
+    directions, gains, keeps, norm, most = steps
     longest = _longest(rows.indptr, lo, hi)
     target, picked = np.empty(longest), np.empty(longest)
     fitted = np.empty(longest)
@@ -156,8 +209,8 @@ def replay(rows, steps, coefficients, lo, hi):
         weight = row_weight(length, most)
         for t in range(gains.size):
             _load(rows, i, directions[t], target, picked)
-            step = StepArrays(directions[t], gains[t], keep, norm)
+            step = StepArrays(directions[t], gains[t], keeps[t], norm)
             moved = _step(target[:length], fitted[:length], picked[:length], step, weight)
             for earlier in range(t):
-                coefficients[i, earlier] *= keep * moved[1]
+                coefficients[i, earlier] *= keeps[t] * moved[1]
             coefficients[i, t] = moved[0] * moved[1]

@@ -9,14 +9,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["RowArrays", "choose", "row_means_and_scales", "row_weight"]
+__all__ = ["RowArrays", "RowLimits", "choose", "clipped", "row_means_and_scales", "row_weight"]
 
 
 class RowArrays(NamedTuple):
-    """A user-by-item matrix in CSR form, what is public about items, and each user's own state.
+    """A user-by-item matrix in CSR form, what is public about items, and each user's own numbers.
 
-    The target of a rating is (value - offsets[item] - means[user]) * scales[user];
-    `fitted` holds the current prediction of each target.
+    The target of a rating is clip(value - offsets[item] - means[user]) * scales[user], where the
+    clip is to [-entry, entry].
     """
 
     indptr: NDArray[np.int64]
@@ -25,7 +25,17 @@ class RowArrays(NamedTuple):
     offsets: NDArray[np.float64]
     means: NDArray[np.float64]
     scales: NDArray[np.float64]
-    fitted: NDArray[np.float32]
+    entry: float
+
+
+class RowLimits(NamedTuple):
+    """How rows are bounded: the scalars of private.rows.RowBounds, for the loops."""
+
+    centre: bool
+    shrink: float
+    norm: float
+    weighted: bool
+    most: float
 
 
 @njit(cache=True, nogil=True)
@@ -80,22 +90,36 @@ def row_weight(length, most):
 
 
 @njit(cache=True, nogil=True)
-def row_means_and_scales(rows, bounds, lo, hi):
-    """Set each user's own mean, and the scale that brings her centred row to at most `norm`.
+def _own_mean(rows, shrink, start, stop):
+    """Return a user's mean of value - offset, shrunk as if `shrink` more ratings had been zero."""
+    total = 0.0
+    for p in range(start, stop):
+        total += rows.values[p] - rows.offsets[rows.items[p]]
+    return total / (stop - start + shrink)
 
-    `bounds` are (centre, norm, most).
+
+@njit(cache=True, nogil=True)
+def clipped(rows, p, mean):
+    """Return rating p without its item's offset and the user's mean, clipped."""
+    centred = rows.values[p] - rows.offsets[rows.items[p]] - mean
+    return min(rows.entry, max(-rows.entry, centred))
+
+
+@njit(cache=True, nogil=True)
+def row_means_and_scales(rows, limits, lo, hi):
+    """Set each user's own mean, and the scale that brings her targets to at most `norm`.
+
+    A weighted row is divided by the root of its length first.
     """
-    centre, norm, most = bounds
     for i in range(lo, hi):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
-        mean = 0.0
-        if centre and stop > start:
-            for p in range(start, stop):
-                mean += rows.values[p] - rows.offsets[rows.items[p]]
-            mean /= stop - start
+        if stop == start:
+            continue
+        mean = _own_mean(rows, limits.shrink, start, stop) if limits.centre else 0.0
+        scale = 1.0 / np.sqrt(stop - start) if limits.weighted else 1.0
         total = 0.0
         for p in range(start, stop):
-            total += (rows.values[p] - rows.offsets[rows.items[p]] - mean) ** 2
-        total *= row_weight(stop - start, most)
+            total += (scale * clipped(rows, p, mean)) ** 2
+        total *= row_weight(stop - start, limits.most)
         rows.means[i] = mean
-        rows.scales[i] = min(1.0, norm / np.sqrt(total)) if total > 0 else 1.0
+        rows.scales[i] = scale * (min(1.0, limits.norm / np.sqrt(total)) if total > 0 else 1.0)

@@ -24,7 +24,7 @@ from tacit.certificate import Certificate
 from tacit.durable import write_durably
 from tacit.errors import ModelFileError, TacitError
 from tacit.models.model import Model
-from tacit.models.rules import rule_of_kind
+from tacit.models.kinds import rule_of_kind
 
 __all__ = ["load", "save"]
 

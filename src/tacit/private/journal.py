@@ -2,7 +2,8 @@
 
 A crash and a restart read back what was written, because drawing again would be a second
 release. The folder also keeps a fingerprint of the ratings, so that releases of other ratings
-are never mixed in: it is as private as the ratings themselves, and readable by its owner only.
+are never mixed in: it is as private as the ratings themselves, and its files are readable by
+their owner only.
 """
 
 import hashlib
@@ -69,7 +70,7 @@ class Journal:
     def write(self, number: int, entry: Entry, values: NDArray[np.float64]) -> None:
         """Make a release durable; only then may it be used."""
         try:
-            write_durably(self._path(number), _encode(entry, values))
+            write_durably(self._path(number), _encode(entry, values), owner_only=True)
         except OSError as error:
             raise _unusable(self._folder, error) from None
 
@@ -81,7 +82,7 @@ class Journal:
         if not path.exists():
             if any(self._folder.glob("release-*")):
                 raise CheckpointError(f"checkpoint {self._folder} has releases but no {_ABOUT}")
-            write_durably(path, json.dumps(about, indent=1).encode())
+            write_durably(path, json.dumps(about, indent=1).encode(), owner_only=True)
             return
         try:
             found = json.loads(path.read_bytes())

@@ -20,7 +20,7 @@ __all__ = ["Engine", "Mechanism", "Numerics"]
 
 _CAPACITY = 2**26  # users that sums have room for when their number is not public
 _SUM_BITS = 61  # a sum stays below 2^61 units, and with its noise inside 64-bit integers
-_MOST_BITS = 52  # of the noise sd, and of one user's term
+_NOISE_BITS = 52  # of the noise sd at the most
 
 
 class Engine(Protocol):
@@ -113,10 +113,10 @@ class Mechanism:
         users = self.public_users or _CAPACITY
         if self._engine.n_users > users:
             raise EngineError(f"sums have room for {_CAPACITY} users; split the ratings")
-        finest = statistic.peak * max(users * 2.0**-_SUM_BITS, 2.0**-_MOST_BITS)
+        finest = statistic.peak * max(users * 2.0**-_SUM_BITS, 2.0**-statistic.term_bits)
         if not self._ledger.private:
             return finest, 0
-        bits = min(_MOST_BITS, math.floor(math.log2(entry.noise_sd / finest)))
+        bits = min(_NOISE_BITS, math.floor(math.log2(entry.noise_sd / finest)))
         if bits < 1:
             raise ConfigError(
                 f"epsilon is so large that release {entry.name!r} has no noise to speak of; "

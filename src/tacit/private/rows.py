@@ -1,7 +1,7 @@
 """People's rows, bounded: how much one person can contribute is decided here, and only here.
 
-Rows never leave this package: they have no public attributes, refuse to be pickled, and show
-nothing when printed.
+Rows stay inside this package and its engines (import contracts and a test of the syntax trees
+see to that); they refuse to be pickled, and show nothing when printed.
 """
 
 from collections.abc import Callable
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import PrivacyError
-from tacit.kernels.residuals import StepArrays, advance
-from tacit.kernels.rows import RowArrays, choose, row_means_and_scales
+from tacit.kernels.rows import RowArrays, RowLimits, choose, row_means_and_scales
 from tacit.ratings import Ratings
 
-__all__ = ["EachRange", "RankOneStep", "RowBounds", "Rows"]
+__all__ = ["EachRange", "RowBounds", "Rows"]
 
 Result = TypeVar("Result")
+State = TypeVar("State")
 EachRange = Callable[[Callable[[int, int], Result]], list[Result]]
 """Runs a task on ranges lo <= user < hi that together cover all users."""
 
@@ -33,6 +33,10 @@ class RowBounds:
         centre: whether each user's own mean is taken off her ratings (done locally, free).
         norm: the L2 norm that her row is scaled down to if it is longer: the paper's L.
         seed: of the choice. The choice depends on the seed and her own row, on nobody else's.
+        shrink: her mean is taken as if she had this many more ratings at zero.
+        entry: what is left of a rating is clipped to [-entry, entry].
+        weighted: whether her row is divided by the root of its number of ratings.
+        presence: whether only which items she rated counts: every rating is taken to be 1.
     """
 
     most: int | None
@@ -40,38 +44,25 @@ class RowBounds:
     centre: bool
     norm: float
     seed: int = 0
+    shrink: float = 0.0
+    entry: float = np.inf
+    weighted: bool = False
+    presence: bool = False
 
-
-@dataclass(frozen=True, eq=False)
-class RankOneStep:
-    """A published direction and how users move along it (Alg. 1, local update).
-
-    Y_i <- project(keep Y_i - gain (A_i . v) v), rows on Omega scaled down to at most `norm`.
-    """
-
-    direction: NDArray[np.float64]
-    gain: float
-    keep: float
-    norm: float
-
-    def arrays(self) -> StepArrays:
-        """Return what the kernels take."""
-        return StepArrays(self.direction, self.gain, self.keep, self.norm)
+    def limits(self) -> RowLimits:
+        """Return what the loops take; chosen rows are never longer than `most`."""
+        return RowLimits(self.centre, self.shrink, self.norm, self.weighted, np.inf)
 
 
 class Rows:
-    """The rows of some users, and the local state that follows from the releases so far.
-
-    Local state is a function of (own row, published steps): it is brought up to date when a
-    statistic asks for it, and can be lost at any time.
-    """
+    """The rows of some users, and the local state that follows from the releases so far."""
 
     def __init__(self, ratings: Ratings) -> None:
         """Take the ratings as they are; nothing is copied."""
         self.__ratings = ratings
         self.__bounds: RowBounds | None = None
         self.__arrays: RowArrays | None = None
-        self.__taken: list[RankOneStep] = []
+        self.__state: Any = None
 
     def __repr__(self) -> str:
         return "<rows of people's ratings: nothing to see>"
@@ -92,48 +83,28 @@ class Rows:
     def bounded(self, bounds: RowBounds, each: EachRange[None]) -> RowArrays:
         """Return the rows under these bounds, bounding them anew if they changed."""
         if self.__arrays is None or self.__bounds is not bounds:
-            self.__bounds = None
+            self.__bounds, self.__arrays, self.__state = None, None, None
             self.__arrays = _bound(self.__ratings, bounds, each)
-            self.__bounds, self.__taken = bounds, []
+            self.__bounds = bounds
         return self.__arrays
 
-    def catch_up(self, steps: tuple[RankOneStep, ...], each: EachRange[None]) -> StepArrays | None:
-        """Take all steps but the newest, and return that one for the caller to take.
-
-        None means that all were taken before. Until `taken` is called, a failure in between
-        makes the next call begin from scratch.
-        """
-        if self.__arrays is None:
-            raise PrivacyError("rows must be bounded before any step is taken")
-        rows = self.__arrays
-        done, self.__taken = self.__taken, []
-        if len(done) > len(steps) or any(a is not b for a, b in zip(done, steps, strict=False)):
-            done = []
-        if not done:
-            rows.fitted[:] = 0.0
-        for step in steps[len(done) : -1]:
-            arrays = step.arrays()
-            each(lambda lo, hi, arrays=arrays: advance(rows, arrays, lo, hi))  # type: ignore[misc]
-        return steps[-1].arrays() if len(done) < len(steps) else None
-
-    def taken(self, steps: tuple[RankOneStep, ...]) -> None:
-        """Say that local state now includes exactly these steps."""
-        self.__taken = list(steps)
+    def state(self, kind: type[State], bounds: RowBounds, each: EachRange[None]) -> State:
+        """Return the users' local state of this kind, made anew for other bounds."""
+        arrays = self.bounded(bounds, each)
+        if not isinstance(self.__state, kind):
+            self.__state = kind(arrays)  # type: ignore[call-arg]
+        state: State = self.__state
+        return state
 
 
 def _bound(ratings: Ratings, bounds: RowBounds, each: EachRange[None]) -> RowArrays:
     indptr, items, values = _choice(ratings, bounds, each)
+    if bounds.presence:
+        values = np.broadcast_to(np.float32(1.0), values.shape)
     users = ratings.n_users
-    rows = RowArrays(
-        indptr=indptr,
-        items=items,
-        values=values,
-        offsets=bounds.offsets,
-        means=np.zeros(users),
-        scales=np.ones(users),
-        fitted=np.zeros(values.size, dtype=np.float32),
-    )
-    limits = (bounds.centre, bounds.norm, np.inf)
+    means, scales = np.zeros(users), np.ones(users)
+    rows = RowArrays(indptr, items, values, bounds.offsets, means, scales, bounds.entry)
+    limits = bounds.limits()
     each(lambda lo, hi: row_means_and_scales(rows, limits, lo, hi))
     return rows
 

@@ -14,12 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.budget import Sensitivity
-from tacit.errors import PrivacyError
-from tacit.kernels.items import weighted_sums
-from tacit.kernels.residuals import Quanta, StepArrays, covariance
-from tacit.private.rows import EachRange, RankOneStep, RowBounds, Rows
+from tacit.errors import EngineError, PrivacyError
+from tacit.kernels.residuals import Quanta, covariance, energy, product
+from tacit.private.local import FittedValues, RankOneStep
+from tacit.private.rows import EachRange, RowBounds, Rows
 
-__all__ = ["BoundedSum", "ItemSums", "ResidualCovariance", "Statistic", "UserCount"]
+__all__ = [
+    "BoundedSum",
+    "ResidualCovariance",
+    "ResidualEnergy",
+    "ResidualProduct",
+    "Statistic",
+    "product_sensitivity",
+    "quanta_of",
+    "sum_parts",
+]
 
 Units = NDArray[np.int64]
 
@@ -62,6 +71,11 @@ class Statistic(Protocol):
         """Whether the sum is a symmetric matrix."""
         ...
 
+    @property
+    def term_bits(self) -> int:
+        """How many bits one user's largest term may have for her loops to be exact."""
+        ...
+
     def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
         """Sum the users' terms, as integers, in multiples of `unit`."""
         ...
@@ -85,6 +99,7 @@ class ResidualCovariance:
     steps: tuple[RankOneStep, ...]
     bound: float
     symmetric: bool = field(default=True, init=False)
+    term_bits: int = field(default=52, init=False)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -104,30 +119,27 @@ class ResidualCovariance:
     def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
         """Take the newest step and sum the outer products, in one pass over the ratings."""
         arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
-        step = rows.catch_up(self.steps, each) or _no_step(self.shape[0])  # type: ignore[arg-type]
-        quanta = _quanta(self.bound, unit)
+        state = rows.state(FittedValues, self.bounds, each)  # type: ignore[arg-type]
+        step = state.catch_up(self.steps, each)  # type: ignore[arg-type]
+        quanta = quanta_of(self.bound, unit)
 
         def part(lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)
-            covariance(arrays, step, quanta, lo, hi, total)
+            covariance(arrays, state.values, step, quanta, lo, hi, total)
             return total
 
-        total = _sum_parts(each(part))
-        rows.taken(self.steps)
+        total = sum_parts(each(part))
+        state.done(self.steps)
         return total + np.triu(total, 1).T
 
 
-def _no_step(items: int) -> StepArrays:
-    return StepArrays(np.zeros(items), 0.0, 1.0, math.inf)
-
-
-def _quanta(bound: float, unit: float) -> Quanta:
+def quanta_of(bound: float, unit: float) -> Quanta:
     """Return how rows become integers whose products are multiples of `unit`."""
     most_squared = math.floor(bound**2 / unit * (1 - 1e-12))
     return Quanta(bound, math.sqrt(unit), most_squared)
 
 
-def _sum_parts(parts: list[Units]) -> Units:
+def sum_parts(parts: list[Units]) -> Units:
     total = parts[0]
     for part in parts[1:]:
         total += part
@@ -135,58 +147,110 @@ def _sum_parts(parts: list[Units]) -> Units:
 
 
 @dataclass(frozen=True, eq=False)
-class ItemSums:
-    """For every item, the weighted sum of its ratings and the weighted number of them.
+class ResidualProduct:
+    """(sum_i A_i^T A_i) V for a block V of orthonormal columns: nothing items-by-items exists.
 
-    User i, with d ratings y mapped to [-1, 1], adds y/sqrt(d) and 1/sqrt(d) to her items.
+    Residuals as in ResidualCovariance.
 
-    *Paper:* none; it pays for the item means that Section 4 takes off without privacy.
-    *Guarantee:* L2 norm of the pair (x, c). Her counts have norm <= 1 and |x_j| <= c_j, so
-    add_remove is sqrt2. For replace, item by item,
-    (x - x')^2 + (c - c')^2 <= (c + c')^2 + (c - c')^2 = 2 c^2 + 2 c'^2, which adds up to at
-    most 4: the bound is 2, reached when all ratings turn from one end of the range to the other.
+    *Paper:* Algorithm 2, A^T A v, and its block form.
+    *Guarantee:* Frobenius norm. A user's term a (a^T V) has norm at most ||a||^2 <= B^2, so
+    add_remove is B^2. For one column under replace, (a a^T - b b^T) v is at most the largest
+    eigenvalue in size of a a^T - b b^T, which has one of either sign, neither beyond B^2: B^2.
+    For several columns it is at most ||a a^T - b b^T||_F <= sqrt2 B^2. Entries are rounded to
+    the grid, which moves a term by less than 2^-22 B^2 (checked); the bounds are enlarged by
+    2^-20 for that.
     """
 
     bounds: RowBounds
-    rating_range: tuple[float, float]
-    sensitivity: Sensitivity = field(
-        default=Sensitivity(add_remove=math.sqrt(2.0), replace=2.0), init=False
-    )
-    peak: float = field(default=1.0, init=False)
+    steps: tuple[RankOneStep, ...]
+    bound: float
+    block: NDArray[np.float64]
     symmetric: bool = field(default=False, init=False)
+    term_bits: int = field(default=52, init=False)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Sums and counts, by items."""
-        return (2, self.bounds.offsets.size)
+    def sensitivity(self) -> Sensitivity:
+        """B^2, and sqrt2 B^2 for several columns when a row is replaced; a little enlarged."""
+        return product_sensitivity(self.bound, self.block.shape[1])
+
+    @property
+    def peak(self) -> float:
+        """No entry of a (a^T V) exceeds ||a||^2."""
+        return self.bound**2
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Items by columns."""
+        return self.block.shape
 
     def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
-        """Sum the users' weighted ratings and weights."""
+        """Take the newest step and sum the products, in one pass over the ratings."""
+        _check_rounding(unit, self.block.size, self.bound)
         arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
-        middle, half = sum(self.rating_range) / 2, (self.rating_range[1] - self.rating_range[0]) / 2
-        radius = math.floor(1.0 / unit * (1 - 1e-12))
+        state = rows.state(FittedValues, self.bounds, each)  # type: ignore[arg-type]
+        step = state.catch_up(self.steps, each)  # type: ignore[arg-type]
+        quanta = Quanta(self.bound, unit, 0)
 
         def part(lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)
-            weighted_sums(arrays, middle, half, radius, lo, hi, total)
+            product(arrays, state.values, step, self.block, quanta, lo, hi, total)
             return total
 
-        return _sum_parts(each(part))
+        total = sum_parts(each(part))
+        state.done(self.steps)
+        return total
+
+
+def product_sensitivity(bound: float, columns: int) -> Sensitivity:
+    """Return the sensitivity of a ResidualProduct (proved there)."""
+    term = bound**2 * (1 + 2.0**-20)
+    return Sensitivity(add_remove=term, replace=term if columns == 1 else math.sqrt(2.0) * term)
+
+
+def _check_rounding(unit: float, entries: int, bound: float) -> None:
+    """Refuse a grid on which rounding could move a user's term by more than 2^-22 B^2."""
+    if math.sqrt(entries) * unit > 2.0**-22 * bound**2:
+        raise EngineError("the grid is too coarse for so many items, columns and users; use fewer")
 
 
 @dataclass(frozen=True, eq=False)
-class UserCount:
-    """How many users there are, for `add_remove`, where that number is not public.
+class ResidualEnergy:
+    """||A v||^2 = sum_i (A_i . v)^2 for a unit vector v: the eigenvalue that belongs to it.
 
-    *Guarantee:* one user changes it by at most 1 (add_remove) or not at all (replace).
+    *Paper:* Algorithm 2, its last line; there it is not paid for.
+    *Guarantee:* a user's term lies in [0, B^2] (clipped there in integers), so either relation
+    changes the sum by at most B^2.
     """
 
-    sensitivity: Sensitivity = field(default=Sensitivity(add_remove=1.0, replace=1.0), init=False)
-    peak: float = field(default=1.0, init=False)
+    bounds: RowBounds
+    steps: tuple[RankOneStep, ...]
+    bound: float
+    direction: NDArray[np.float64]
     shape: tuple[int, ...] = field(default=(1,), init=False)
     symmetric: bool = field(default=False, init=False)
+    term_bits: int = field(default=52, init=False)
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:  # noqa: ARG002
-        """Count users, each as the largest number of units that is at most one."""
-        one = math.floor(1.0 / unit * (1 - 1e-12))
-        return np.array([rows.n_users * one], dtype=np.int64)
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """B^2 for either relation."""
+        return Sensitivity(add_remove=self.bound**2, replace=self.bound**2)
+
+    @property
+    def peak(self) -> float:
+        """The whole term."""
+        return self.bound**2
+
+    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+        """Take the newest step and sum the energies, in one pass over the ratings."""
+        arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
+        state = rows.state(FittedValues, self.bounds, each)  # type: ignore[arg-type]
+        step = state.catch_up(self.steps, each)  # type: ignore[arg-type]
+        most = math.floor(self.bound**2 / unit * (1 - 1e-12))
+        quanta = Quanta(self.bound, unit, most)
+
+        def part(lo: int, hi: int) -> Units:
+            return np.array([energy(arrays, state.values, step, self.direction, quanta, lo, hi)])
+
+        total = sum_parts(each(part))
+        state.done(self.steps)
+        return total

@@ -1,0 +1,164 @@
+"""The baseline of McSherry and Mironov: a cleaned noisy covariance ("SVD after cleansing")."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from tacit.algorithms.base import Facts, check_field
+from tacit.algorithms.preparation import is_number, is_whole, public_settings
+from tacit.ledger import Ledger
+from tacit.models.linear import RidgeRule
+from tacit.models.neighbours import NeighbourRule
+from tacit.private.counts import ItemSums
+from tacit.private.mechanism import Mechanism
+from tacit.private.rows import RowBounds
+from tacit.private.statistics import ResidualCovariance
+
+__all__ = ["Cleansing"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cleansing:
+    """Private means, a private weighted covariance, cleaning, and a local rule on top.
+
+    1. The global mean G and item means, shrunk: (sum_j + beta_m G) / (weight_j + beta_m).
+    2. Each user centres her ratings by these and by her own mean, shrunk as if she had beta_p
+       more ratings, and clips what is left to [-B, B].
+    3. Releases Cov = sum_i z_i z_i^T / d_i and Wgt = sum_i e_i e_i^T / d_i, e_i the 0/1 row of
+       what she rated and d_i how many that is.
+    4. Cleaning: (Cov + beta c) / (Wgt + beta), c the mean covariance, cut to its leading
+       eigenvectors.
+    5. Locally: ridge regression on those ("factors"), or the nearest neighbours by correlation.
+
+    *Paper:* [MM09], the baseline of Section 4. beta_m, beta and the weights count in weighted
+    ratings, each worth 1/sqrt(d) or 1/d.
+    *Guarantee:* ItemSums; a ResidualCovariance with rows z/sqrt(d) of norm at most B; another
+    with rows e/sqrt(d) of norm at most 1.
+    """
+
+    name: ClassVar[str] = "cleansing"
+
+    rank: int = 10
+    """Eigenvectors that are kept."""
+    local: Literal["factors", "neighbours"] = "factors"
+    """What users do with the cleaned covariance."""
+    nearest: int = 20
+    """How many neighbours, for "neighbours"."""
+    clip: float | None = None
+    """B; None: (hi - lo)/4."""
+    beta_m: float = 10.0
+    """Shrinking of item means; the paper tunes it in [5, 15]."""
+    beta_p: float = 10.0
+    """Shrinking of users' own means; the paper tunes it in [5, 15]."""
+    beta: float = 15.0
+    """Shrinking of the covariance; the paper tunes it in [5, 25]."""
+    max_ratings: int | None = 80
+    """At most this many ratings of a user count; None: all."""
+    shares: tuple[float, float, float] = (0.1, 0.6, 0.3)
+    """Of the budget: for the means, the covariance and its weights."""
+    sampling_seed: int = 0
+    """Of the choice of at most max_ratings ratings of a user."""
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        _check(self)
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> None:
+        """Reserve the three releases."""
+        centred, present = self._centred(facts, _zeros(facts)), self._present(facts)
+        parts = (
+            ("item sums", ItemSums(present, facts.rating_range).sensitivity),
+            ("covariance 1", ResidualCovariance(centred, (), centred.entry).sensitivity),
+            ("co-ratings 1", ResidualCovariance(present, (), 1.0).sensitivity),
+        )
+        for (name, bound), share in zip(parts, self.shares, strict=True):
+            ledger.reserve(name, bound, share)
+
+    def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule | NeighbourRule:
+        """Make the three releases and clean up."""
+        plain = RowBounds(self.max_ratings, _zeros(facts), False, math.inf, self.sampling_seed)
+        sums = mechanism.release("item sums", ItemSums(plain, facts.rating_range))
+        offsets = self._means(sums, facts.rating_range)
+        centred, present = self._centred(facts, offsets), self._present(facts)
+        noisy = mechanism.release("covariance 1", ResidualCovariance(centred, (), centred.entry))
+        weight = mechanism.release("co-ratings 1", ResidualCovariance(present, (), 1.0))
+        values, vectors = eigh(self._shrunk(noisy, weight))
+        values, vectors = values[-self.rank :], vectors[:, -self.rank :]
+        factors = vectors * np.sqrt(np.maximum(values, 0.0))
+        if self.local == "neighbours":
+            covariance = factors @ factors.T
+            return NeighbourRule(covariance, offsets, self.nearest, 1.0, self.beta_p)
+        lo, hi = facts.rating_range
+        return RidgeRule(
+            factors=np.ascontiguousarray(factors),
+            offsets=offsets,
+            ridge=((hi - lo) / 5) ** 2,
+            centre=True,
+            shrink=self.beta_p,
+            source="covariance",
+        )
+
+    def public(self, facts: Facts) -> dict[str, str]:
+        """Name the settings, with the values that were used."""
+        used = {field.name: getattr(self, field.name) for field in fields(self)}
+        return public_settings(self.name, used | {"clip": self._clip(facts)})
+
+    def _clip(self, facts: Facts) -> float:
+        lo, hi = facts.rating_range
+        return (hi - lo) / 4 if self.clip is None else self.clip
+
+    def _centred(self, facts: Facts, offsets: Floats) -> RowBounds:
+        clip = self._clip(facts)
+        return RowBounds(
+            self.max_ratings, offsets, True, clip, self.sampling_seed,
+            shrink=self.beta_p, entry=clip, weighted=True,
+        )  # fmt: skip
+
+    def _present(self, facts: Facts) -> RowBounds:
+        return RowBounds(
+            self.max_ratings, _zeros(facts), False, 1.0, self.sampling_seed,
+            weighted=True, presence=True,
+        )  # fmt: skip
+
+    def _means(self, sums: Floats, rating_range: tuple[float, float]) -> Floats:
+        """Return the shrunk item means on the scale of the ratings."""
+        middle, half = sum(rating_range) / 2, (rating_range[1] - rating_range[0]) / 2
+        weights = np.maximum(sums[1], 0.0)
+        overall = float(np.clip(sums[0].sum() / max(sums[1].sum(), 1.0), -1.0, 1.0))
+        means = (sums[0] + self.beta_m * overall) / (weights + self.beta_m)
+        return np.asarray(middle + half * np.clip(means, -1.0, 1.0))
+
+    def _shrunk(self, noisy: Floats, weight: Floats) -> Floats:
+        """Return (Cov + beta c) / (Wgt + beta); weights below zero count as none."""
+        weight = np.maximum(weight, 0.0)
+        mean = noisy.sum() / max(weight.sum(), 1.0)
+        return np.asarray((noisy + self.beta * mean) / (weight + self.beta))
+
+
+def _zeros(facts: Facts) -> Floats:
+    return np.zeros(facts.n_items)
+
+
+def _check(config: Cleansing) -> None:
+    for name in ("rank", "nearest"):
+        value = getattr(config, name)
+        check_field(name, value, is_whole(value) and value >= 1, "a whole number of at least 1")
+    for name in ("beta_m", "beta_p", "beta"):
+        value = getattr(config, name)
+        check_field(name, value, is_number(value) and 0 < value < math.inf, "a positive number")
+    clip, most, shares = config.clip, config.max_ratings, config.shares
+    fine = clip is None or (is_number(clip) and 0 < clip < math.inf)
+    check_field("clip", clip, fine, "a positive number, or None")
+    fine = most is None or (is_whole(most) and most >= 1)
+    check_field("max_ratings", most, fine, "a whole number of at least 1, or None for all")
+    known = ("factors", "neighbours")
+    check_field("local", config.local, config.local in known, "'factors' or 'neighbours'")
+    fine = isinstance(shares, tuple) and len(shares) == 3 and all(map(is_number, shares))
+    fine = fine and min(shares) > 0 and sum(shares) <= 1 + 1e-9
+    check_field("shares", shares, fine, "three positive shares of at most 1 in all")

@@ -1,0 +1,98 @@
+"""Item factors by noisy gradient steps: [liu2015fast] in a form whose guarantee can be proved."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tacit.algorithms.base import Facts, check_field
+from tacit.algorithms.eigen import start_block
+from tacit.algorithms.preparation import Preparation, is_number, is_whole
+from tacit.ledger import Ledger
+from tacit.models.linear import RidgeRule
+from tacit.private.gradients import FactorGradient
+from tacit.private.mechanism import Mechanism
+
+__all__ = ["NoisyGradient"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyGradient(Preparation):
+    """Noisy gradient factorisation: V <- V - eta (sum_i clip(grad_i) + noise).
+
+    Each user solves for her own factors u_i by ridge regression on her own ratings (local, free)
+    and forms the gradient of her loss with respect to all item factors V, clipped as one vector
+    to C. The sum over users, per expected rating of an item, moves V.
+
+    *Paper:* [liu2015fast] samples V by stochastic gradient Langevin dynamics; its epsilon and delta
+    would hold only if the chain had converged, which nobody has shown. Here the temperature is
+    just a step size, and the guarantee is that of T Gaussian releases.
+    *Guarantee:* a FactorGradient of norm at most C a step.
+    """
+
+    name: ClassVar[str] = "sgld"
+
+    rank: int = 6
+    """Columns of V."""
+    rounds: int = 10
+    """T: gradient steps, one release each."""
+    rate: float = 4.0
+    """eta, per expected rating of an item."""
+    clip: float | None = None
+    """C; None: (hi - lo)/5 sqrt(max_ratings)."""
+    ridge: float | None = None
+    """Of the users' own regressions; None: ((hi - lo)/5)^2."""
+    start_scale: float | None = None
+    """The spread of V's entries at the start; None: (hi - lo)/50."""
+    start_seed: int = 0
+    """Of the public V that it begins with."""
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        super().__post_init__()
+        for name, most in (("rank", 1000), ("rounds", 10_000)):
+            value = getattr(self, name)
+            check_field(name, value, is_whole(value) and 1 <= value <= most, f"1 to {most}")
+        for name in ("rate", "clip", "ridge", "start_scale"):
+            value = getattr(self, name)
+            fine = (value is None and name != "rate") or (is_number(value) and 0 < value < math.inf)
+            check_field(name, value, fine, "a positive number")
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> None:
+        """Reserve a gradient a step."""
+        left = self._reserve_preparation(ledger, facts, users=True)
+        factors = np.zeros((facts.n_items, self.rank))
+        bound = FactorGradient(self._bounds(facts), factors, 1.0, self._clip(facts)).sensitivity
+        for turn in range(1, self.rounds + 1):
+            ledger.reserve(f"gradient {turn}", bound, left / self.rounds)
+
+    def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule:
+        """Take the steps; users solve on the factors that come out."""
+        users = self._users(mechanism, facts)
+        bounds = self._bounds(facts, self._offsets(mechanism, facts))
+        lo, hi = facts.rating_range
+        ridge = ((hi - lo) / 5) ** 2 if self.ridge is None else self.ridge
+        scale = (hi - lo) / 50 if self.start_scale is None else self.start_scale
+        ratings = users * self._most(facts) / facts.n_items
+        columns = min(self.rank, facts.n_items)
+        factors = (
+            scale * math.sqrt(facts.n_items) * start_block(facts.n_items, columns, self.start_seed)
+        )
+        factors = np.ascontiguousarray(np.pad(factors, ((0, 0), (0, self.rank - columns))))
+        for turn in range(1, self.rounds + 1):
+            statistic = FactorGradient(bounds, factors, ridge, self._clip(facts))
+            gradient = mechanism.release(f"gradient {turn}", statistic)
+            factors = factors - self.rate / ratings * gradient
+        return RidgeRule(
+            factors=factors,
+            offsets=bounds.offsets,
+            ridge=ridge,
+            centre=self.centre,
+            shrink=0.0,
+            source="gradient",
+        )
+
+    def _clip(self, facts: Facts) -> float:
+        lo, hi = facts.rating_range
+        return (hi - lo) / 5 * math.sqrt(self._most(facts)) if self.clip is None else self.clip

@@ -1,0 +1,117 @@
+"""What most algorithms do first: choose, centre and bound rows, and pay for item means."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.algorithms.base import Facts, check_field
+from tacit.algorithms.item_means import item_means
+from tacit.ledger import Ledger
+from tacit.private.counts import ItemSums, UserCount
+from tacit.private.mechanism import Mechanism
+from tacit.private.rows import RowBounds
+
+__all__ = ["Preparation", "is_number", "is_whole", "public_settings"]
+
+_COUNT_SHARE = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """Settings that bound what one user contributes. All are public."""
+
+    name: ClassVar[str]
+
+    row_norm: float | None = None
+    """L, the norm that a user's row is scaled down to; None: (hi - lo)/4 sqrt(max_ratings)."""
+    max_ratings: int | None = 80
+    """At most this many ratings of a user count; None: all."""
+    centre: bool = True
+    """Whether users take their own mean off their ratings."""
+    item_means: float = 0.0
+    """Share of the budget for item means, taken off before all else; 0: none, as in the paper."""
+    sampling_seed: int = 0
+    """Of the choice of at most max_ratings ratings of a user."""
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        norm, most, share = self.row_norm, self.max_ratings, self.item_means
+        fine = norm is None or (is_number(norm) and 0 < norm < math.inf)
+        check_field("row_norm", norm, fine, "a positive number, or None")
+        fine = most is None or (is_whole(most) and most >= 1)
+        check_field("max_ratings", most, fine, "a whole number of at least 1, or None for all")
+        check_field("centre", self.centre, isinstance(self.centre, bool), "true or false")
+        fine = is_number(share) and 0 <= share < 0.9
+        check_field("item_means", share, fine, "a share in [0, 0.9)")
+        seed = self.sampling_seed
+        check_field("sampling_seed", seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
+
+    def public(self, facts: Facts) -> dict[str, str]:
+        """Name the settings, with the values that were used."""
+        used = {field.name: getattr(self, field.name) for field in fields(self)}
+        used |= {"row_norm": self._norm(facts), "max_ratings": self._most(facts)}
+        return public_settings(self.name, used)
+
+    def _reserve_preparation(self, ledger: Ledger, facts: Facts, *, users: bool) -> float:
+        """Reserve the user count, if `users` are needed and protected, and the item means.
+
+        Returns the share of the budget that is left.
+        """
+        left = 1.0
+        if users and facts.n_users is None:
+            ledger.reserve("user count", UserCount().sensitivity, _COUNT_SHARE)
+            left -= _COUNT_SHARE
+        if self.item_means:
+            bound = ItemSums(self._bounds(facts), facts.rating_range).sensitivity
+            ledger.reserve("item sums", bound, self.item_means)
+            left -= self.item_means
+        return left
+
+    def _users(self, mechanism: Mechanism, facts: Facts) -> int:
+        """Return the number of users, paying for it where it is protected."""
+        if facts.n_users is not None:
+            return facts.n_users
+        return max(1, round(float(mechanism.release("user count", UserCount())[0])))
+
+    def _offsets(self, mechanism: Mechanism, facts: Facts) -> NDArray[np.float64]:
+        """Return what is taken off each item: its released mean, or the middle of the range."""
+        if not self.item_means:
+            return np.full(facts.n_items, sum(facts.rating_range) / 2)
+        noisy = mechanism.release("item sums", ItemSums(self._bounds(facts), facts.rating_range))
+        return item_means(noisy, mechanism.noise_sd("item sums"), facts.rating_range)
+
+    def _bounds(self, facts: Facts, offsets: NDArray[np.float64] | None = None) -> RowBounds:
+        """Return how rows are bounded, once the offsets are known."""
+        if offsets is None:
+            offsets = np.zeros(facts.n_items)
+        norm = self._norm(facts)
+        return RowBounds(self.max_ratings, offsets, self.centre, norm, self.sampling_seed)
+
+    def _norm(self, facts: Facts) -> float:
+        if self.row_norm is not None:
+            return self.row_norm
+        lo, hi = facts.rating_range
+        return (hi - lo) / 4 * math.sqrt(self._most(facts))
+
+    def _most(self, facts: Facts) -> int:
+        """Return how many ratings a user can have at the most."""
+        return min(self.max_ratings or facts.n_items, facts.n_items)
+
+
+def public_settings(algorithm: str, used: dict[str, Any]) -> dict[str, str]:
+    """Name settings for a certificate; None stands for a rule that is written down."""
+    texts = {name: "by rule" if value is None else str(value) for name, value in used.items()}
+    return {f"{algorithm} {name}": text for name, text in texts.items()}
+
+
+def is_number(value: Any) -> bool:
+    """Whether a setting is a plain number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a setting is a plain whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)

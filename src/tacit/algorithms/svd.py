@@ -1,0 +1,118 @@
+"""Private matrix completion by a singular subspace: Algorithm 4 of the paper."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from tacit.algorithms.base import Facts, check_field
+from tacit.algorithms.eigen import OjaRate, oja, start_block
+from tacit.algorithms.preparation import Preparation, is_number, is_whole
+from tacit.ledger import Ledger
+from tacit.models.linear import ProjectionRule
+from tacit.private.counts import RatingCount
+from tacit.private.mechanism import Mechanism
+from tacit.private.rows import RowBounds
+from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+
+__all__ = ["SVD"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SVD(Preparation):
+    """Private SVD: release the top-r right singular subspace of P(Y*), then project locally.
+
+        W = sum_i P(Y*_i)^T P(Y*_i) + noise,   V_r = its top r eigenvectors,
+        Y_i = (m n / |Omega|) P(Y*_i) V_r V_r^T.
+
+    eigen="exact" is Analyze Gauss [dwork2014analyze]; "power" the noisy power method [HR13];
+    "oja" the block form of Algorithm 2. The last two never form an items-by-items matrix.
+
+    *Paper:* Algorithm 4 (Appendix B); Table 2 for the other subspace methods.
+    *Guarantee:* one ResidualCovariance, or a ResidualProduct a step, with rows of norm at most
+    L; and |Omega| by a RatingCount, or its public bound m max_ratings.
+    """
+
+    name: ClassVar[str] = "svd"
+
+    rank: int = 5
+    """r: columns of the subspace."""
+    eigen: Literal["exact", "power", "oja"] = "exact"
+    """How the subspace is found."""
+    oja_steps: int = 5
+    """Noisy products, for "power" and "oja"."""
+    oja_rate: OjaRate = "theory"
+    """eta, for "oja"."""
+    start_seed: int = 0
+    """Of the public block that "power" and "oja" begin with."""
+    count_share: float = 0.05
+    """Share of the budget for |Omega|; 0: take the public bound, users times max_ratings."""
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        super().__post_init__()
+        check_field("rank", self.rank, is_whole(self.rank) and self.rank >= 1, "at least 1")
+        known = ("exact", "power", "oja")
+        check_field("eigen", self.eigen, self.eigen in known, "'exact', 'power' or 'oja'")
+        steps, rate, share = self.oja_steps, self.oja_rate, self.count_share
+        check_field("oja_steps", steps, is_whole(steps) and 1 <= steps <= 10_000, "1 to 10000")
+        fine = rate in ("paper", "theory", "power") or (is_number(rate) and 0 < rate)  # type: ignore[operator]
+        check_field("oja_rate", rate, fine, "'paper', 'theory', 'power' or a positive number")
+        fine = is_number(share) and 0 <= share < 0.9 and share + self.item_means < 0.95
+        check_field("count_share", share, fine, "a share in [0, 0.9) that leaves some")
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> None:
+        """Reserve |Omega|, and the covariance or its products."""
+        left = self._reserve_preparation(ledger, facts, users=self.count_share > 0)
+        bounds = self._bounds(facts)
+        if self.count_share:
+            count = RatingCount(bounds, self._most(facts))
+            ledger.reserve("rating count", count.sensitivity, self.count_share)
+            left -= self.count_share
+        if self.eigen == "exact":
+            bound = ResidualCovariance(bounds, (), bounds.norm).sensitivity
+            ledger.reserve("covariance 1", bound, left)
+            return
+        bound = product_sensitivity(bounds.norm, self._columns(facts))
+        for step in range(1, self.oja_steps + 1):
+            ledger.reserve(f"product {step}", bound, left / self.oja_steps)
+
+    def run(self, mechanism: Mechanism, facts: Facts) -> ProjectionRule:
+        """Release the subspace; users project on it."""
+        scale = facts.n_items / self._most(facts)
+        users = self._users(mechanism, facts) if self.count_share else 0
+        bounds = self._bounds(facts, self._offsets(mechanism, facts))
+        if self.count_share:
+            count = mechanism.release("rating count", RatingCount(bounds, self._most(facts)))
+            scale = max(scale, facts.n_items / max(float(count[0]) / users, 1.0))
+        return ProjectionRule(
+            basis=self._subspace(mechanism, bounds, facts),
+            offsets=bounds.offsets,
+            scale=scale,
+            max_ratings=self.max_ratings,
+            centre=self.centre,
+        )
+
+    def _columns(self, facts: Facts) -> int:
+        return min(self.rank, facts.n_items)
+
+    def _subspace(
+        self, mechanism: Mechanism, bounds: RowBounds, facts: Facts
+    ) -> NDArray[np.float64]:
+        """Return V_r."""
+        columns = self._columns(facts)
+        if self.eigen == "exact":
+            noisy = mechanism.release("covariance 1", ResidualCovariance(bounds, (), bounds.norm))
+            first = facts.n_items - columns
+            _, vectors = eigh(noisy, subset_by_index=[first, facts.n_items - 1])
+            return np.ascontiguousarray(vectors[:, ::-1])
+
+        def noisy_product(block: NDArray[np.float64], step: int) -> NDArray[np.float64]:
+            statistic = ResidualProduct(bounds, (), bounds.norm, block)
+            return mechanism.release(f"product {step}", statistic)
+
+        start = start_block(facts.n_items, columns, self.start_seed)
+        rate: OjaRate = "power" if self.eigen == "power" else self.oja_rate
+        return oja(noisy_product, start, self.oja_steps, rate, mechanism.noise_sd("product 1"))

@@ -1,0 +1,42 @@
+"""Loops over rows that are filled in over all items (Algorithm 5)."""
+
+import numpy as np
+from numba import njit
+
+from tacit.kernels.rows import clipped
+
+__all__ = ["descend", "quantise_rows"]
+
+
+@njit(cache=True, nogil=True)
+def descend(rows, filled, rate, norm, lo, hi):
+    """Take the gradient step on Omega, Y <- Y + rate P(Y* - Y), and scale rows down to `norm`."""
+    for i in range(lo, hi):
+        row = filled[i]
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            item = rows.items[p]
+            target = clipped(rows, p, rows.means[i]) * rows.scales[i]
+            row[item] += rate * (target - row[item])
+        total = 0.0
+        for item in range(row.size):
+            total += row[item] * row[item]
+        if not total <= norm * norm:
+            factor = norm / np.sqrt(total) if total < np.inf else 0.0
+            for item in range(row.size):
+                row[item] = factor * row[item] if factor > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def quantise_rows(filled, quanta, lo, hi, units):
+    """Write rows lo ... hi as integers, in floating point, of squared norm <= most_squared."""
+    for i in range(lo, hi):
+        row, out = filled[i], units[i - lo]
+        factor = 1.0 / quanta.quantum
+        while True:
+            squared = 0.0
+            for item in range(row.size):
+                out[item] = np.rint(row[item] * factor)
+                squared += out[item] * out[item]
+            if squared <= quanta.most_squared:
+                break
+            factor *= np.sqrt(quanta.most_squared / squared) * (1.0 - 1e-9)

@@ -1,0 +1,71 @@
+"""The local rule of nearest neighbours: an item is predicted from the most similar rated ones."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import ModelFileError
+from tacit.models.rules import Floats, OwnRows, centred, check_shapes, parts_of, unpaid_parts
+
+__all__ = ["NeighbourRule"]
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourRule:
+    """Predicts item j by the weighted mean of the `nearest` rated items most similar to it.
+
+    Similarity is the correlation in the published covariance C; with z the centred ratings,
+    Y_j = sum_k s_jk z_k / (sum_k |s_jk| + damping) over the nearest k, scaled from item k's spread
+    to item j's. Scores are offsets + own mean + Y.
+    """
+
+    kind: ClassVar[str] = "neighbours"
+
+    covariance: Floats
+    offsets: Floats
+    nearest: int
+    damping: float
+    shrink: float
+
+    def scores(self, own: OwnRows) -> Floats:
+        """Return everyone's predicted rating of every item, people by items."""
+        values, means = centred(own, self.offsets, True, self.shrink)
+        spread = np.sqrt(np.maximum(np.diag(self.covariance), 1e-12))
+        similarity = np.clip(self.covariance / np.outer(spread, spread), -1.0, 1.0)
+        filled = np.zeros((means.size, self.offsets.size))
+        for person, (lo, hi) in enumerate(zip(own.indptr[:-1], own.indptr[1:], strict=True)):
+            rated = own.items[lo:hi]
+            near = similarity[:, rated]
+            if rated.size > self.nearest:
+                edge = np.partition(np.abs(near), -self.nearest, axis=1)[:, -self.nearest]
+                near = np.where(np.abs(near) >= edge[:, None], near, 0.0)
+            weight = np.abs(near).sum(axis=1) + self.damping
+            filled[person] = spread * (near @ (values[lo:hi] / spread[rated])) / weight
+        return np.asarray(filled + means[:, None] + self.offsets)
+
+    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
+        """Return the arrays and the settings that a model file holds."""
+        return parts_of(self, ("nearest", "damping", "shrink"))
+
+    @classmethod
+    def from_parts(
+        cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]
+    ) -> "NeighbourRule":
+        """Read back what `parts` gave, trusting none of it."""
+        rule = cls(
+            covariance=arrays["covariance"],
+            offsets=arrays["offsets"],
+            nearest=int(settings["nearest"]),
+            damping=float(settings["damping"]),
+            shrink=float(settings["shrink"]),
+        )
+        check_shapes(rule, covariance=(rule.offsets.size, rule.offsets.size))
+        if not (rule.nearest >= 1 and 0 < rule.damping < np.inf and 0 <= rule.shrink < np.inf):
+            raise ModelFileError("the settings of the local rule are impossible")
+        return rule
+
+    def unpaid(self, releases: Iterable[str]) -> list[str]:
+        """The covariance is a release."""
+        return unpaid_parts(releases, self.offsets, "covariance ", 1)

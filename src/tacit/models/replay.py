@@ -1,0 +1,85 @@
+"""The local rule of Frank-Wolfe: replay the rounds on one's own ratings."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import ModelFileError
+from tacit.models.rules import (
+    Floats,
+    OwnRows,
+    check_shapes,
+    own_arrays,
+    parts_of,
+    unpaid_parts,
+    whole_or_none,
+)
+
+__all__ = ["ReplayRule"]
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayRule:
+    """Replays Algorithm 1's rounds on one's own ratings.
+
+    A person starts at Y = 0 and, for each published direction v with its gain and keep, moves by
+    Y <- project(keep Y - gain (A . v) v), A = P(Y - y) her residual on what she rated; y is her
+    centred row. Her scores are offsets + her mean + Y.
+
+    With more than `max_ratings` ratings, sums over them count for max_ratings, so that the
+    steps keep the size they had in the fit.
+
+    *Paper:* Algorithm 1, local update.
+    """
+
+    kind: ClassVar[str] = "replay"
+
+    directions: Floats
+    gains: Floats
+    keeps: Floats
+    offsets: Floats
+    row_norm: float
+    max_ratings: int | None
+    centre: bool
+
+    def scores(self, own: OwnRows) -> Floats:
+        """Return everyone's predicted rating of every item, people by items."""
+        from tacit.kernels.residuals import replay
+
+        people = own.indptr.size - 1
+        most = math.inf if self.max_ratings is None else float(self.max_ratings)
+        rows = own_arrays(own, self.offsets, (self.centre, 0.0, self.row_norm, most))
+        coefficients = np.zeros((people, self.gains.size))
+        steps = (self.directions, self.gains, self.keeps, self.row_norm, most)
+        replay(rows, steps, coefficients, 0, people)
+        return np.asarray(coefficients @ self.directions + rows.means[:, None] + self.offsets)
+
+    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
+        """Return the arrays and the settings that a model file holds."""
+        return parts_of(self, ("row_norm", "max_ratings", "centre"))
+
+    @classmethod
+    def from_parts(cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> "ReplayRule":
+        """Read back what `parts` gave, trusting none of it."""
+        rule = cls(
+            directions=arrays["directions"],
+            gains=arrays["gains"],
+            keeps=arrays["keeps"],
+            offsets=arrays["offsets"],
+            row_norm=float(settings["row_norm"]),
+            max_ratings=whole_or_none(settings["max_ratings"]),
+            centre=bool(settings["centre"]),
+        )
+        steps, items = rule.gains.size, rule.offsets.size
+        check_shapes(rule, directions=(steps, items), gains=(steps,), keeps=(steps,))
+        if not (rule.row_norm > 0 and np.all((rule.keeps >= 0) & (rule.keeps <= 1))):
+            raise ModelFileError("the settings of the local rule are impossible")
+        return rule
+
+    def unpaid(self, releases: Iterable[str]) -> list[str]:
+        """Each direction comes from a covariance; offsets that differ come from item sums."""
+        names = ["covariance" if name.startswith("energy ") else name for name in releases]
+        return unpaid_parts(names, self.offsets, "covariance", self.gains.size)

@@ -1,0 +1,112 @@
+"""Local state: what users have made of the releases so far, each from her own row alone.
+
+It is a function of (own row, published steps). A statistic names all steps; the state takes
+those it has not taken yet, and begins from scratch if it was interrupted or took others. So it
+can be lost at any time: after a crash, or with a worker.
+"""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.kernels.residuals import StepArrays, advance
+from tacit.kernels.rows import RowArrays
+from tacit.private.rows import EachRange
+
+__all__ = ["FilledRows", "FittedValues", "LinearStep", "RankOneStep"]
+
+Step = TypeVar("Step")
+
+
+@dataclass(frozen=True, eq=False)
+class RankOneStep:
+    """A published direction and how users move along it (Alg. 1, local update).
+
+    Y_i <- project(keep Y_i - gain (A_i . v) v), rows on Omega scaled down to at most `norm`.
+    """
+
+    direction: NDArray[np.float64]
+    gain: float
+    keep: float
+    norm: float
+
+    def arrays(self) -> StepArrays:
+        """Return what the kernels take."""
+        return StepArrays(self.direction, self.gain, self.keep, self.norm)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearStep:
+    """A published linear map of rows, Y_i <- Y_i M (Alg. 5: M = V diag(Z/Lambda) V^T)."""
+
+    matrix: NDArray[np.float64]
+
+
+class _Taken(Generic[Step]):
+    """Which steps the state includes; none while some are being taken."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._steps: list[Step] | None = None
+
+    def missing(self, steps: tuple[Step, ...]) -> tuple[bool, tuple[Step, ...]]:
+        """Return whether to begin from scratch, and the steps to take."""
+        done, self._steps = self._steps, None
+        fresh = done is None or len(done) > len(steps)
+        if done is None or fresh or any(a is not b for a, b in zip(done, steps, strict=False)):
+            return True, steps
+        return False, steps[len(done) :]
+
+    def all(self, steps: tuple[Step, ...]) -> None:
+        """Say that the state now includes exactly these steps."""
+        self._steps = list(steps)
+
+
+class FittedValues:
+    """Y on Omega: each user's fitted value of each of her ratings, after rank-one steps."""
+
+    def __init__(self, rows: RowArrays) -> None:
+        """Begin at Y = 0."""
+        self.values = np.zeros(rows.items.size, dtype=np.float32)
+        self._rows = rows
+        self._moved = False
+        self._taken: _Taken[RankOneStep] = _Taken()
+
+    def catch_up(self, steps: tuple[RankOneStep, ...], each: EachRange[None]) -> StepArrays:
+        """Take all steps but the newest, and return that one for the caller's pass to take.
+
+        If there is none to take, it is a step that does not move. `done` must follow.
+        """
+        fresh, missing = self._taken.missing(steps)
+        if fresh and self._moved:
+            self.values[:] = 0.0
+        self._moved = bool(steps)
+        for step in missing[:-1]:
+            arrays = step.arrays()
+            each(lambda lo, hi, a=arrays: advance(self._rows, self.values, a, lo, hi))  # type: ignore[misc]
+        if missing:
+            return missing[-1].arrays()
+        return StepArrays(np.zeros(self._rows.offsets.size), 0.0, 1.0, np.inf)
+
+    def done(self, steps: tuple[RankOneStep, ...]) -> None:
+        """Say that the pass is over and all steps are taken."""
+        self._taken.all(steps)
+
+
+class FilledRows:
+    """Y in full: each user's row over all items, after linear steps."""
+
+    def __init__(self, rows: RowArrays) -> None:
+        """Begin at Y = 0."""
+        self.matrix = np.zeros((rows.indptr.size - 1, rows.offsets.size), dtype=np.float32)
+        self._taken: _Taken[LinearStep] = _Taken()
+
+    def missing(self, steps: tuple[LinearStep, ...]) -> tuple[bool, tuple[LinearStep, ...]]:
+        """Return whether to begin from scratch, and the steps to take."""
+        return self._taken.missing(steps)
+
+    def done(self, steps: tuple[LinearStep, ...]) -> None:
+        """Say that all steps are taken."""
+        self._taken.all(steps)

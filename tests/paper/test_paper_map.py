@@ -1,0 +1,118 @@
+"""docs/paper_map.md: every row names code and a test that exist, or says "not yet"."""
+
+import ast
+import re
+from functools import cache, reduce
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MAP = ROOT / "docs" / "paper_map.md"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+QUOTED = re.compile(r"`([^`]+)`")
+CODE = re.compile(r"(tacit(?:\.\w+)*):([\w.]+)")
+TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
+NUMBERED = [
+    *(f"Alg. {n}" for n in range(1, 6)),
+    *(f"Eq. ({n})" for n in (1, 2, 3, 4, 5, 15)),
+    *(f"Remark {n}" for n in range(1, 7)),
+    *(f"Lemma {n}" for n in ("B.4", "D.1", "D.2", "D.3", "D.4", "D.5")),
+    *(f"Thm. {n}" for n in ("3.1", "3.2", "3.3", "A.1", "B.1", "B.3", "D.6")),
+    *("Def. 2.1", "Def. 2.2", "Def. B.2", "Cor. 3.1"),
+]
+
+
+def rows_of(text: str) -> list[str]:
+    """The rows of all tables, without their heads."""
+    lines = text.splitlines()
+    rules = {at for at, line in enumerate(lines) if re.fullmatch(r"\|[-| ]+\|", line)}
+    heads = {at - 1 for at in rules}
+    rows = (at for at, line in enumerate(lines) if line.startswith("|"))
+    return [lines[at] for at in rows if at not in rules | heads]
+
+
+@cache
+def functions_in(path: Path) -> frozenset[str]:
+    tree = ast.parse(path.read_text())
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def problem_of(reference: str) -> str | None:
+    """What is wrong with a reference to code or to a test; None for anything else."""
+    if match := TEST.fullmatch(reference):
+        path = ROOT / match[1]
+        found = path.is_file() and match[2] in functions_in(path)
+        return None if found else f"no such test: {reference}"
+    if match := CODE.fullmatch(reference):
+        try:
+            reduce(getattr, match[2].split("."), import_module(match[1]))
+        except (ImportError, AttributeError):
+            return f"no such code: {reference}"
+        return None
+    return f"not a reference: {reference}" if ":" in reference else None
+
+
+def problems_of(text: str) -> list[str]:
+    """What is wrong with the references in a text."""
+    return [problem for quoted in QUOTED.findall(text) if (problem := problem_of(quoted))]
+
+
+def problems_of_row(row: str) -> list[str]:
+    """What is wrong with a row: its references, or that it says neither where nor "not yet"."""
+    quoted = QUOTED.findall(row)
+    code = any(CODE.fullmatch(reference) for reference in quoted)
+    test = any(TEST.fullmatch(reference) for reference in quoted)
+    told = not (code or test) if "not yet" in row else code and test
+    return problems_of(row) + ([] if told else [f"neither code and test nor 'not yet': {row}"])
+
+
+def test_every_row_resolves() -> None:
+    rows = rows_of(MAP.read_text())
+    assert len(rows) > 40
+    assert [problem for row in rows for problem in problems_of_row(row)] == []
+
+
+def test_every_numbered_thing_of_the_paper_has_a_row() -> None:
+    places = [place for row in rows_of(MAP.read_text()) for place in row.split("|")[1].split(", ")]
+    assert [thing for thing in NUMBERED if thing not in [place.strip() for place in places]] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_references_on_every_page_resolve(page: Path) -> None:
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    references = [q for q in QUOTED.findall(prose) if TEST.match(q) or CODE.match(q)]
+    assert [problem for quoted in references if (problem := problem_of(quoted))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_to_other_pages_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+GOOD_CODE = "`tacit.budget:delta_of`"
+GOOD_TEST = "`tests/paper/test_paper_map.py::test_a_wrong_row_is_noticed`"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        f"| Alg. 9 | no such module | `tacit.no_such_room:Thing` | {GOOD_TEST} |",
+        f"| Alg. 9 | no such name | `tacit.budget:no_such_name` | {GOOD_TEST} |",
+        f"| Alg. 9 | no such method | `tacit.budget:PrivacyBudget.no_such` | {GOOD_TEST} |",
+        f"| Alg. 9 | no such file | {GOOD_CODE} | `tests/paper/test_nothing.py::test_it` |",
+        f"| Alg. 9 | no such test | {GOOD_CODE} | `tests/paper/test_paper_map.py::test_nothing` |",
+        f"| Alg. 9 | no test | {GOOD_CODE} | |",
+        f"| Alg. 9 | no code | | {GOOD_TEST} |",
+        "| Alg. 9 | neither | | |",
+        f"| Alg. 9 | both | not yet | {GOOD_TEST} |",
+        f"| Alg. 9 | misspelt | `tacit.budget::delta_of` | {GOOD_TEST} |",
+    ],
+)
+def test_a_wrong_row_is_noticed(row: str) -> None:
+    """The twin: the same check finds fault with made-up rows, and none with a right one."""
+    assert problems_of_row(row)
+    assert not problems_of_row(f"| Alg. 9 | right | {GOOD_CODE} | {GOOD_TEST} |")
+    assert not problems_of_row("| Alg. 9 | right | not yet | |")
