@@ -13,7 +13,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacit.algorithms import SVD, Cleansing, FrankWolfe, NoisyGradient, ProjectedGradient
+    from tacit.algorithms import (
+        SVD,
+        ApproximateFrankWolfe,
+        Cleansing,
+        FrankWolfe,
+        NoisyGradient,
+        ProjectedGradient,
+    )
     from tacit.budget import Accounting, Neighbours, PrivacyBudget
     from tacit.catalogue import Catalogue
     from tacit.certificate import Certificate
@@ -35,7 +42,9 @@ if TYPE_CHECKING:
     from tacit.ratings import Columns, Ratings
 
 __all__ = [
+    "SVD",
     "Accounting",
+    "ApproximateFrankWolfe",
     "BudgetExceeded",
     "Catalogue",
     "Certificate",
@@ -55,7 +64,6 @@ __all__ = [
     "ProjectedGradient",
     "Ratings",
     "Recommendation",
-    "SVD",
     "TacitError",
     "TacitWarning",
     "ThreadEngine",
@@ -65,7 +73,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "tacit.algorithms": ("Cleansing", "FrankWolfe", "NoisyGradient", "ProjectedGradient", "SVD"),
+    "tacit.algorithms": (
+        "ApproximateFrankWolfe",
+        "Cleansing",
+        "FrankWolfe",
+        "NoisyGradient",
+        "ProjectedGradient",
+        "SVD",
+    ),
     "tacit.budget": ("Accounting", "Neighbours", "PrivacyBudget"),
     "tacit.catalogue": ("Catalogue",),
     "tacit.certificate": ("Certificate",),

@@ -6,6 +6,7 @@ It is made of public numbers only, and it is enough for anyone to recompute epsi
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from tacit.budget import Accounting, Neighbours, PrivacyBudget, epsilon_of, guessing_chance
@@ -135,7 +136,7 @@ class Certificate:
         if self.budget is not None:
             lines += ["", *_facts(self, self.budget)]
         lines += ["", f"  Releases ({len(self.releases)}), each with what it cost (mu):"]
-        lines += [_entry_line(entry) for entry in self.releases]
+        lines += _entry_lines(self.releases)
         lines += ["", "  Taken as public:"]
         lines += [f"    {name}: {why}" for name, why in self.public.items()]
         return "\n".join(lines)
@@ -150,12 +151,24 @@ def _entry_json(entry: Entry, budget: PrivacyBudget | None) -> dict[str, Any]:
     }
 
 
-def _entry_line(entry: Entry) -> str:
-    cost = f"mu {entry.mu:.4g}" if math.isfinite(entry.mu) else "no noise"
-    return (
-        f"    {entry.name}: sensitivity {entry.sensitivity:.6g}, "
-        f"noise sd {entry.noise_sd:.6g}, {cost}"
-    )
+def _entry_lines(releases: tuple[Entry, ...]) -> list[str]:
+    """One line for each release, or for a run of them that are alike but for their number."""
+
+    def kind(entry: Entry) -> tuple[str, float, float]:
+        return entry.name.rpartition(" ")[0] or entry.name, entry.sensitivity, entry.noise_sd
+
+    lines = []
+    for _, group in groupby(releases, kind):
+        run = list(group)
+        first, last = run[0], run[-1]
+        name = first.name if first is last else f"{first.name} to {last.name.rpartition(' ')[2]}"
+        cost = f"mu {first.mu:.4g}" if math.isfinite(first.mu) else "no noise"
+        each = "" if first is last else " each"
+        lines.append(
+            f"    {name}: sensitivity {first.sensitivity:.6g}, "
+            f"noise sd {first.noise_sd:.6g}, {cost}{each}"
+        )
+    return lines
 
 
 def _facts(certificate: Certificate, budget: PrivacyBudget) -> list[str]:

@@ -199,7 +199,7 @@ def test_item_weights_hold_in_integers_however_fine_or_coarse_the_grid(bits: int
     others: list[Row] = [{}, {0: 5.0}]
     for count in range(1, ITEMS + 1):
         engine = ThreadEngine(1)
-        engine.take(ratings_of([*others, {item: 5.0 for item in range(count)}]))
+        engine.take(ratings_of([*others, dict.fromkeys(range(count), 5.0)]))
         unit = 2.0**-bits
         hers = engine.sum(statistic, unit)._units.astype(object)
         engine.take(ratings_of([*others, {0: 5.0}]))

@@ -159,6 +159,7 @@ class FrankWolfe(Preparation):
             gains=np.array([step.gain for step in steps]),
             keeps=np.array([step.keep for step in steps]),
             offsets=bounds.offsets,
+            trace=np.zeros((0, 2)),
             row_norm=bounds.norm,
             max_ratings=self.max_ratings,
             centre=self.centre,
@@ -245,7 +246,7 @@ def _check(config: FrankWolfe) -> None:
     check_field("local", config.local, config.local in ("replay", "ridge"), "'replay' or 'ridge'")
     steps, rate = config.oja_steps, config.oja_rate
     check_field("oja_steps", steps, is_whole(steps) and 1 <= steps <= 10_000, "1 to 10000")
-    fine = rate in ("paper", "theory", "power") or (is_number(rate) and 0 < rate)  # type: ignore[operator]
+    fine = rate in ("paper", "theory", "power") or (is_number(rate) and rate > 0)  # type: ignore[operator]
     check_field("oja_rate", rate, fine, "'paper', 'theory', 'power' or a positive number")
     _check_schedule(config)
 

@@ -104,7 +104,7 @@ def project_on_ball(singular: NDArray[np.float64], radius: float) -> NDArray[np.
     falling = np.sort(singular)[::-1]
     excess = (np.cumsum(falling) - radius) / np.arange(1, falling.size + 1)
     kept = int(np.sum(falling > excess))
-    return np.maximum(0.0, singular - excess[kept - 1])
+    return np.asarray(np.maximum(0.0, singular - excess[kept - 1]))
 
 
 def _ball_map(noisy: NDArray[np.float64], radius: float) -> NDArray[np.float64]:

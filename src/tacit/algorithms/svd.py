@@ -58,7 +58,7 @@ class SVD(Preparation):
         check_field("eigen", self.eigen, self.eigen in known, "'exact', 'power' or 'oja'")
         steps, rate, share = self.oja_steps, self.oja_rate, self.count_share
         check_field("oja_steps", steps, is_whole(steps) and 1 <= steps <= 10_000, "1 to 10000")
-        fine = rate in ("paper", "theory", "power") or (is_number(rate) and 0 < rate)  # type: ignore[operator]
+        fine = rate in ("paper", "theory", "power") or (is_number(rate) and rate > 0)  # type: ignore[operator]
         check_field("oja_rate", rate, fine, "'paper', 'theory', 'power' or a positive number")
         fine = is_number(share) and 0 <= share < 0.9 and share + self.item_means < 0.95
         check_field("count_share", share, fine, "a share in [0, 0.9) that leaves some")

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from tacit.kernels.rows import clipped, row_weight
 
-__all__ = ["Quanta", "StepArrays", "advance", "covariance", "energy", "product", "replay"]
+__all__ = [
+    "Quanta",
+    "StepArrays",
+    "advance",
+    "covariance",
+    "energy",
+    "moments",
+    "product",
+    "replay",
+]
 
 
 class StepArrays(NamedTuple):
@@ -190,6 +199,37 @@ def energy(rows, fitted, step, direction, quanta, lo, hi):
         for p in range(residual.size):
             inner += residual[p] * direction[items[p]]
         total += min(np.int64(inner * inner / quanta.quantum), quanta.most_squared)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def moments(rows, fitted, step, direction, quanta, lo, hi):
+    """Take one local step and return five sums over users, in units.
+
+    With a the residual, y the fitted row and w = (a . v) v on Omega: a.a, a.y, y.y, y.w, w.w.
+    """
+    scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
+    total = np.zeros(5, dtype=np.int64)
+    own = np.empty(5)
+    for i in range(lo, hi):
+        residual = _residual(rows, fitted, i, step, scratch)
+        row = fitted[rows.indptr[i] : rows.indptr[i + 1]]
+        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
+        inner = 0.0
+        for p in range(residual.size):
+            inner += residual[p] * direction[items[p]]
+        own[:] = 0.0
+        for p in range(residual.size):
+            along = inner * direction[items[p]]
+            own[0] += residual[p] * residual[p]
+            own[1] += residual[p] * row[p]
+            own[2] += row[p] * row[p]
+            own[3] += row[p] * along
+            own[4] += along * along
+        for k in range(5):
+            total[k] += np.int64(
+                np.rint(min(1.0, max(-1.0, own[k] / quanta.bound)) * quanta.quantum)
+            )
     return total
 
 

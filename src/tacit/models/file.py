@@ -23,8 +23,8 @@ from tacit.catalogue import Catalogue
 from tacit.certificate import Certificate
 from tacit.durable import write_durably
 from tacit.errors import ModelFileError, TacitError
-from tacit.models.model import Model
 from tacit.models.kinds import rule_of_kind
+from tacit.models.model import Model
 
 __all__ = ["load", "save"]
 

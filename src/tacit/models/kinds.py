@@ -21,5 +21,5 @@ def rule_of_kind(kind: str, arrays: Mapping[str, Floats], settings: Mapping[str,
     """Return the rule that a model file holds."""
     if kind not in _KINDS:
         raise ModelFileError("unknown kind of local rule; a newer tacit may read it")
-    rule: LocalRule = _KINDS[kind].from_parts(arrays, settings)  # type: ignore[attr-defined]
+    rule: LocalRule = _KINDS[kind].from_parts(arrays, settings)
     return rule

@@ -30,7 +30,8 @@ class ReplayRule:
     centred row. Her scores are offsets + her mean + Y.
 
     With more than `max_ratings` ratings, sums over them count for max_ratings, so that the
-    steps keep the size they had in the fit.
+    steps keep the size they had in the fit. `trace` is empty, but for fits with no privacy, where
+    it holds the empirical risk and the duality gap of every round.
 
     *Paper:* Algorithm 1, local update.
     """
@@ -41,6 +42,7 @@ class ReplayRule:
     gains: Floats
     keeps: Floats
     offsets: Floats
+    trace: Floats
     row_norm: float
     max_ratings: int | None
     centre: bool
@@ -69,12 +71,14 @@ class ReplayRule:
             gains=arrays["gains"],
             keeps=arrays["keeps"],
             offsets=arrays["offsets"],
+            trace=arrays["trace"],
             row_norm=float(settings["row_norm"]),
             max_ratings=whole_or_none(settings["max_ratings"]),
             centre=bool(settings["centre"]),
         )
         steps, items = rule.gains.size, rule.offsets.size
         check_shapes(rule, directions=(steps, items), gains=(steps,), keeps=(steps,))
+        check_shapes(rule, trace=(*rule.trace.shape[:1], 2))
         if not (rule.row_norm > 0 and np.all((rule.keeps >= 0) & (rule.keeps <= 1))):
             raise ModelFileError("the settings of the local rule are impossible")
         return rule

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from tacit.budget import Sensitivity
 from tacit.errors import EngineError, PrivacyError
-from tacit.kernels.residuals import Quanta, covariance, energy, product
+from tacit.kernels.residuals import Quanta, covariance, energy, moments, product
 from tacit.private.local import FittedValues, RankOneStep
 from tacit.private.rows import EachRange, RowBounds, Rows
 
 __all__ = [
     "BoundedSum",
+    "DescentMoments",
     "ResidualCovariance",
     "ResidualEnergy",
     "ResidualProduct",
@@ -140,6 +141,7 @@ def quanta_of(bound: float, unit: float) -> Quanta:
 
 
 def sum_parts(parts: list[Units]) -> Units:
+    """Add up what the ranges of users gave."""
     total = parts[0]
     for part in parts[1:]:
         total += part
@@ -250,6 +252,53 @@ class ResidualEnergy:
 
         def part(lo: int, hi: int) -> Units:
             return np.array([energy(arrays, state.values, step, self.direction, quanta, lo, hi)])
+
+        total = sum_parts(each(part))
+        state.done(self.steps)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class DescentMoments:
+    """Five sums over users that a line search and a duality gap need.
+
+    With A_i the residual, Y_i the fitted row and w_i = (A_i . v) v, all on Omega: the sums of
+    A.A, A.Y, Y.Y, Y.w and w.w. Residuals as in ResidualCovariance, whose steps keep
+    ||Y_i|| <= L; so ||A_i|| <= 2 L.
+
+    *Paper:* Algorithm 3 and Equation (duality gap) in its proof.
+    *Guarantee:* each of a user's five terms lies in [-4 L^2, 4 L^2] (clipped there), so
+    add_remove is sqrt5 4 L^2, and replace twice that.
+    """
+
+    bounds: RowBounds
+    steps: tuple[RankOneStep, ...]
+    direction: NDArray[np.float64]
+    shape: tuple[int, ...] = field(default=(5,), init=False)
+    symmetric: bool = field(default=False, init=False)
+    term_bits: int = field(default=50, init=False)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The norm of five terms of at most 4 L^2; twice that when a row is replaced."""
+        norm = math.sqrt(5.0) * self.peak
+        return Sensitivity(add_remove=norm, replace=2 * norm)
+
+    @property
+    def peak(self) -> float:
+        """The most that one term can be."""
+        return 4 * self.bounds.norm**2
+
+    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+        """Take the newest step and sum the moments, in one pass over the ratings."""
+        arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
+        state = rows.state(FittedValues, self.bounds, each)  # type: ignore[arg-type]
+        step = state.catch_up(self.steps, each)  # type: ignore[arg-type]
+        quanta = Quanta(self.peak, math.floor(self.peak / unit * (1 - 1e-12)), 0)
+
+        def part(lo: int, hi: int) -> Units:
+            found: Units = moments(arrays, state.values, step, self.direction, quanta, lo, hi)
+            return found
 
         total = sum_parts(each(part))
         state.done(self.steps)
