@@ -45,7 +45,7 @@ def random_row(rng: np.random.Generator) -> Row:
 def summed(statistic: Statistic, rows: list[Row]) -> np.ndarray:
     engine = ThreadEngine(2)
     engine.take(ratings_of(rows))
-    unit = statistic.peak * 2.0**-40
+    unit = statistic.peak * 2.0 ** -min(40, statistic.term_bits)
     return engine.sum(statistic, unit)._units * unit
 
 

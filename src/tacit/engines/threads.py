@@ -63,7 +63,7 @@ def _check_memory(statistic: Statistic, threads: int) -> None:
     if needed > there:
         raise EngineError(
             f"a sum of shape {statistic.shape} needs {needed:,} bytes and this machine has "
-            f"{there:,}; use fewer items or threads"
+            f"{there:,}; use a form that needs no such matrix (eigen='oja'), or fewer items"
         )
 
 

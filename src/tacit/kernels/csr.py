@@ -28,9 +28,14 @@ __all__ = [
     "Grouped",
     "Rows",
     "Scope",
+    "Scratch",
+    "average",
     "bad_values",
+    "collect",
+    "emit",
     "gather",
     "group",
+    "new_scratch",
     "present",
     "settle",
 ]
@@ -160,7 +165,7 @@ def _settled(items: Array, values: Array) -> bool:
 
 
 @numba.njit(nogil=True, cache=True)
-def _collect(items: Array, values: Array, scratch: Scratch) -> int:
+def collect(items: Array, values: Array, scratch: Scratch) -> int:
     """Set the bits of a user's items and note their last values; count repeated items."""
     last, bits, summary, _, _ = scratch
     repeated = 0
@@ -177,7 +182,7 @@ def _collect(items: Array, values: Array, scratch: Scratch) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def _average(items: Array, values: Array, scratch: Scratch) -> None:
+def average(items: Array, values: Array, scratch: Scratch) -> None:
     """Put the mean of each of a user's items in the place of its last value."""
     last, _, _, totals, times = scratch
     for k in range(items.size):
@@ -191,7 +196,7 @@ def _average(items: Array, values: Array, scratch: Scratch) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def _emit(scratch: Scratch, items: Array, values: Array) -> int:
+def emit(scratch: Scratch, items: Array, values: Array) -> int:
     """Read the bits in order, write item and value for each, clear them; return how many."""
     last, bits, summary, _, _ = scratch
     length = 0
@@ -236,10 +241,10 @@ def _settle(
             to = slice(at, at + inside[member])
             at, length = at + inside[member], inside[member]
             if not _settled(items[to], values[to]):
-                more = _collect(items[to], values[to], scratch)
+                more = collect(items[to], values[to], scratch)
                 if more > 0 and mean:
-                    _average(items[to], values[to], scratch)
-                length = _emit(scratch, items[to], values[to])
+                    average(items[to], values[to], scratch)
+                length = emit(scratch, items[to], values[to])
                 repeated += more
             lengths[(group << shift) + member] = length
     return repeated
@@ -374,13 +379,14 @@ def settle(grouped: Grouped, mean: bool) -> Rows:
         longest = int(np.diff(grouped.starts[span[0] : span[1] + 1]).max())
         places = np.empty(1 << grouped.shift, np.uint64)
         room = (places, np.empty(longest, grouped.items.dtype), np.empty(longest, np.float32))
-        return int(_settle(span, groups, ratings, users, (room, _scratch(grouped.sizes[1]))))
+        return int(_settle(span, groups, ratings, users, (room, new_scratch(grouped.sizes[1]))))
 
     repeated = together(work, spans_of(grouped.starts))
     return Rows(counts, lengths, grouped.items, grouped.values, sum(repeated))
 
 
-def _scratch(n_items: int) -> Scratch:
+def new_scratch(n_items: int) -> Scratch:
+    """Scratch with nothing in it, as each user leaves it."""
     words = (n_items + 63) // 64
     bits, summary = np.zeros(words, np.uint64), np.zeros((words + 63) // 64, np.uint64)
     totals, times = np.zeros(n_items, np.float64), np.zeros(n_items, np.int64)

@@ -159,11 +159,14 @@ def covariance(rows, fitted, step, quanta, lo, hi, total):
 @njit(cache=True, nogil=True)
 def _clip(residual, bound):
     """Scale a residual down to the bound; what overflowed becomes zero."""
-    norm = np.sqrt(np.sum(residual * residual))
-    if not norm < np.inf:
-        residual[:] = 0.0
-    elif norm > bound:
-        residual *= bound / norm
+    total = 0.0
+    for p in range(residual.size):
+        total += residual[p] * residual[p]
+    if total <= bound * bound:
+        return
+    factor = bound / np.sqrt(total) if total < np.inf else 0.0
+    for p in range(residual.size):
+        residual[p] = factor * residual[p] if factor > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -180,10 +183,11 @@ def product(rows, fitted, step, block, quanta, lo, hi, total):
         for p in range(residual.size):
             for k in range(rank):
                 inner[k] += residual[p] * block[items[p], k]
+        for k in range(rank):
+            inner[k] /= quanta.quantum
         for p in range(residual.size):
-            share = residual[p] / quanta.quantum
             for k in range(rank):
-                total[items[p], k] += np.int64(np.rint(share * inner[k]))
+                total[items[p], k] += np.int64(np.rint(residual[p] * inner[k]))
 
 
 @njit(cache=True, nogil=True)

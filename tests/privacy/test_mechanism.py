@@ -1,0 +1,135 @@
+"""The mechanism: noise of the sd in the ledger, in the right shape, independent, and paid for."""
+
+import copy
+import pickle
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.conftest import ratings_for
+
+import tacit
+from tacit.budget import Sensitivity
+from tacit.ledger import Ledger
+from tacit.private.mechanism import Mechanism, Numerics
+from tacit.private.rows import Rows
+from tacit.private.sampler import SeededNoiseUnsafe
+from tacit.private.statistics import BoundedSum
+
+ALARM = 1e-4
+ITEMS = 60
+BOUND = Sensitivity(add_remove=1.0, replace=2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Silence:
+    """A statistic whose sum is zero, so that a release is its noise."""
+
+    shape: tuple[int, ...] = (ITEMS, ITEMS)
+    symmetric: bool = True
+    sensitivity: Sensitivity = field(default=BOUND)
+    peak: float = 1.0
+    term_bits: int = 52
+
+
+class SilentEngine:
+    """Holds nobody and sums nothing."""
+
+    n_users = 1000
+
+    def take(self, ratings: tacit.Ratings) -> None:
+        pass
+
+    def sum(self, statistic: Silence, unit: float) -> BoundedSum:
+        return BoundedSum(np.zeros(statistic.shape, dtype=np.int64), unit)
+
+
+def releases(statistic: Silence, count: int, relation: str = "replace") -> tuple[np.ndarray, float]:
+    """Many releases of pure noise, and the sd that the ledger states."""
+    ledger = Ledger(tacit.PrivacyBudget(1.0, neighbours=relation))
+    mechanism = Mechanism(SilentEngine(), ledger, SeededNoiseUnsafe(1))
+    for turn in range(count):
+        ledger.reserve(f"r {turn}", statistic.sensitivity, 1 / count)
+    noise = [mechanism.release(f"r {turn}", statistic) for turn in range(count)]  # type: ignore[arg-type]
+    return np.array(noise), ledger.entries[0].noise_sd
+
+
+def fits(values: np.ndarray, sd: float) -> bool:
+    counts, _ = np.histogram(stats.norm.cdf(values / sd), bins=100, range=(0, 1))
+    return bool(stats.chisquare(counts).pvalue > ALARM)
+
+
+@pytest.mark.parametrize("relation", ["replace", "add_remove"])
+def test_noise_has_the_sd_of_the_ledger_and_no_other(relation: str) -> None:
+    noise, sd = releases(Silence(shape=(100, 200), symmetric=False), 10, relation)
+    assert fits(noise.ravel(), sd)
+    assert not fits(noise.ravel(), 0.9 * sd)
+    assert not fits(noise.ravel(), 1.1 * sd)
+
+
+def test_symmetric_noise_has_sd_s_on_the_diagonal_and_less_by_sqrt2_elsewhere() -> None:
+    noise, sd = releases(Silence(), 60)
+    assert np.array_equal(noise, noise.transpose(0, 2, 1))
+    above = noise[:, *np.triu_indices(ITEMS, 1)].ravel()
+    diagonal = noise[:, np.arange(ITEMS), np.arange(ITEMS)].ravel()
+    assert fits(diagonal, sd)
+    assert fits(above, sd / np.sqrt(2))
+    assert not fits(above, sd)  # one triangle mirrored would have this
+    assert not fits(above, 0.9 * sd / np.sqrt(2))
+
+
+def test_releases_and_entries_are_independent() -> None:
+    noise, sd = releases(Silence(shape=(ITEMS * ITEMS,), symmetric=False), 40)
+    limit = stats.norm.isf(ALARM / 200) / np.sqrt(noise.shape[1])
+    correlations = (noise @ noise.T) / (sd**2 * noise.shape[1]) - np.eye(len(noise))
+    spread = np.abs(correlations[~np.eye(len(noise), dtype=bool)])
+    assert spread.max() < limit * 1.2
+    assert abs(np.mean(noise[:, 1:] * noise[:, :-1])) / sd**2 < limit
+
+
+def test_idealised_noise_has_the_same_sd() -> None:
+    ledger = Ledger(tacit.PrivacyBudget(1.0))
+    source = SeededNoiseUnsafe(2)
+    mechanism = Mechanism(SilentEngine(), ledger, source, numerics=Numerics.IDEALISED)
+    statistic = Silence(shape=(200_000,), symmetric=False)
+    sd = ledger.reserve("r 1", BOUND, 1.0).noise_sd
+    assert fits(mechanism.release("r 1", statistic), sd)  # type: ignore[arg-type]
+
+
+def test_the_grid_depends_on_public_numbers_only_and_the_sd_is_a_power_of_two_units() -> None:
+    for relation in ("replace", "add_remove"):
+        ledger = Ledger(tacit.PrivacyBudget(0.3, neighbours=relation))
+        entry = ledger.reserve("r 1", BOUND, 1.0)
+        grids = set()
+        for users in (10, 1000) if relation == "add_remove" else (1000,):
+            engine = SilentEngine()
+            engine.n_users = users
+            unit, bits = Mechanism(engine, ledger, SeededNoiseUnsafe(1))._grid(Silence(), entry)  # type: ignore[arg-type]
+            assert unit * 2.0**bits == entry.noise_sd
+            grids.add((unit, bits))
+        assert len(grids) == 1
+
+
+def test_nothing_is_released_that_was_not_reserved() -> None:
+    mechanism = Mechanism(SilentEngine(), Ledger(tacit.PrivacyBudget(1.0)), SeededNoiseUnsafe(1))
+    with pytest.raises(tacit.PrivacyError, match="not reserved"):
+        mechanism.release("r 1", Silence())  # type: ignore[arg-type]
+
+
+def test_more_users_than_sums_have_room_for() -> None:
+    engine = SilentEngine()
+    engine.n_users = 2**27
+    ledger = Ledger(tacit.PrivacyBudget(1.0, neighbours="add_remove"))
+    ledger.reserve("r 1", BOUND, 1.0)
+    with pytest.raises(tacit.EngineError, match="users"):
+        Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release("r 1", Silence())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("secret", [BoundedSum(np.array([123456]), 1.0), Rows(ratings_for(0))])
+def test_what_is_private_neither_prints_nor_pickles(secret: object) -> None:
+    assert "nothing to see" in repr(secret) + str(secret)
+    assert "123456" not in repr(secret)
+    for way_out in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(tacit.PrivacyError):
+            way_out(secret)
