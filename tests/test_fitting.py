@@ -46,7 +46,8 @@ def test_something_else_than_ratings() -> None:
     [
         ("rounds", 1), ("rounds", 2.5), ("rounds", True), ("nuclear_norm", 0), ("row_norm", -1.0),
         ("residual_clip", 2.5), ("row_norm", math.inf), ("max_ratings", 0), ("max_ratings", "all"),
-        ("beta", 1.0), ("item_means", 0.95), ("schedule", 99), ("schedule", (1.0, 2.0)),
+        ("beta", 1.0), ("step", "3/t"), ("shift", "no"), ("item_means", 0.95), ("schedule", 99),
+        ("schedule", (1.0, 2.0)),
         ("schedule", "fast"),
     ],
 )  # fmt: skip

@@ -26,6 +26,7 @@ def dense_algorithm_1(
     noises: list[np.ndarray],
     beta: float | None,
     clip: float = math.inf,
+    usual: bool = False,
 ) -> np.ndarray:
     """Return Y^(T). `target` is Y*, `seen` the 0/1 mask of Omega, `noises` N^(1) ... N^(T-1)."""
     rows = np.linalg.norm(target * seen, axis=1)
@@ -39,7 +40,8 @@ def dense_algorithm_1(
             lam_shifted += math.sqrt(sigma * math.log(N / beta)) * N**0.25
         if t > 1:  # in round 1, v = 0 and nothing moves
             u = A @ v / lam_shifted
-            Y = (1 - 1 / T) * Y - k / T * np.outer(u, v)
+            eta = 2 / t if usual else 1 / T
+            Y = (1 - eta) * Y - eta * k * np.outer(u, v)
         norms = np.linalg.norm(seen * Y, axis=1)
         Y = Y * np.minimum(1, L / np.maximum(norms, 1e-300))[:, None]
         A = seen * (Y - Y_star)
@@ -83,6 +85,7 @@ CASES = {
     "projection bites": {"row_norm": 0.6},
     "projection never bites": {"row_norm": 50.0},
     "no shift": {"row_norm": 0.9, "shift": False},
+    "usual steps": {"row_norm": 0.9, "step": "2/(t+2)"},
     "residuals clipped": {"row_norm": 0.9, "residual_clip": 0.6},
 }
 
@@ -106,6 +109,7 @@ def test_it_is_algorithm_1(
     expected = dense_algorithm_1(
         full, seen, k=20.0, L=config.row_norm, sigma=sigma, clip=clip,
         noises=[sigma * noise for noise in drawn], beta=config.beta if config.shift else None,
+        usual=config.step != "1/T",
     )  # fmt: skip
     (_, found), = model.predict_rows(ratings)  # fmt: skip
     assert len(drawn) == T - 1

@@ -41,7 +41,9 @@ class FrankWolfe(Preparation):
 
     and each user moves, by herself,
 
-        Y_i <- project((1 - 1/T) Y_i - (k/T) (A_i . v / lambda') v),    lambda' = lambda + shift.
+        Y_i <- project((1 - eta) Y_i - eta k (A_i . v / lambda') v),   lambda' = lambda + shift,
+
+    with eta = 1/T.
 
     The first covariance is that of the ratings (Y = 0) and in round T nothing is released, so
     T rounds are T - 1 releases and T - 1 moves. With eigen="oja" nothing items-by-items exists:
@@ -66,6 +68,8 @@ class FrankWolfe(Preparation):
     """Whether lambda' = lambda + sqrt(sigma ln(n/beta)) n^(1/4), or just lambda."""
     beta: float = 0.05
     """The failure probability in that shift."""
+    step: Literal["1/T", "2/(t+2)"] = "1/T"
+    """eta_t, fixed in advance: the paper's, or the usual one, whose first step is whole."""
     schedule: float | tuple[float, ...] = 0.0
     """Shares of the budget by round: a power of t, or the T - 1 shares in proportion."""
     eigen: Literal["exact", "oja"] = "exact"
@@ -105,7 +109,9 @@ class FrankWolfe(Preparation):
         for turn, _ in self._round_shares(facts, 1.0):
             residuals = (bounds, tuple(steps), self._residual_bound(facts))
             direction, energy, noise_sd = self._eigenpair(mechanism, turn, residuals)
-            steps.append(self._step(direction, energy, noise_sd, (radius, bounds.norm)))
+            gain = self._gain(energy, noise_sd, facts.n_items) * radius
+            eta = 1.0 / self.rounds if self.step == "1/T" else 2.0 / (turn + 1)
+            steps.append(RankOneStep(direction, eta * gain, 1.0 - eta, bounds.norm))
             energies.append(energy)
         if self.local == "ridge":
             return self._ridge_rule(steps, np.array(energies), users, facts, bounds)
@@ -138,20 +144,12 @@ class FrankWolfe(Preparation):
         energy = mechanism.release(f"energy {turn}", ResidualEnergy(*residuals, direction))
         return direction, float(energy[0]), noise_sd
 
-    def _step(
-        self,
-        direction: NDArray[np.float64],
-        energy: float,
-        noise_sd: float,
-        radii: tuple[float, float],
-    ) -> RankOneStep:
-        """Turn an eigenpair into the direction and gain of the next move; radii are k and L."""
+    def _gain(self, energy: float, noise_sd: float, items: int) -> float:
+        """Return 1/lambda', the gain of a step per unit of k."""
         singular = math.sqrt(max(energy, noise_sd))
         if self.shift:
-            items = direction.size
             singular += math.sqrt(noise_sd * math.log(items / self.beta)) * items**0.25
-        gain = radii[0] / (self.rounds * singular) if singular > 0 else 0.0
-        return RankOneStep(direction, gain, 1.0 - 1.0 / self.rounds, radii[1])
+        return 1.0 / singular if singular > 0 else 0.0
 
     def _replay_rule(self, steps: list[RankOneStep], bounds: RowBounds) -> ReplayRule:
         return ReplayRule(
@@ -241,6 +239,8 @@ def _check(config: FrankWolfe) -> None:
     fine = norm is None or (is_number(norm) and 0 < norm < math.inf)
     check_field("nuclear_norm", norm, fine, "a positive number, or None")
     check_field("beta", config.beta, is_number(config.beta) and 0 < config.beta < 1, "in (0, 1)")
+    known = ("1/T", "2/(t+2)")
+    check_field("step", config.step, config.step in known, "'1/T' or '2/(t+2)'")
     check_field("shift", config.shift, isinstance(config.shift, bool), "true or false")
     check_field("eigen", config.eigen, config.eigen in ("exact", "oja"), "'exact' or 'oja'")
     check_field("local", config.local, config.local in ("replay", "ridge"), "'replay' or 'ridge'")

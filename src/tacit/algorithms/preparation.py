@@ -14,7 +14,7 @@ from tacit.private.counts import ItemSums, UserCount
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
 
-__all__ = ["Preparation", "is_number", "is_whole", "public_settings"]
+__all__ = ["Preparation", "default_row_norm", "is_number", "is_whole", "public_settings"]
 
 _COUNT_SHARE = 0.02
 
@@ -93,12 +93,16 @@ class Preparation:
     def _norm(self, facts: Facts) -> float:
         if self.row_norm is not None:
             return self.row_norm
-        lo, hi = facts.rating_range
-        return (hi - lo) / 4 * math.sqrt(self._most(facts))
+        return default_row_norm(self._most(facts), facts.rating_range)
 
     def _most(self, facts: Facts) -> int:
         """Return how many ratings a user can have at the most."""
         return min(self.max_ratings or facts.n_items, facts.n_items)
+
+
+def default_row_norm(ratings: int, rating_range: tuple[float, float]) -> float:
+    """Return a bound on a row's norm from public numbers only: (hi - lo)/4 sqrt(ratings)."""
+    return (rating_range[1] - rating_range[0]) / 4 * math.sqrt(ratings)
 
 
 def public_settings(algorithm: str, used: dict[str, Any]) -> dict[str, str]:

@@ -103,7 +103,7 @@ def project_on_ball(singular: NDArray[np.float64], radius: float) -> NDArray[np.
         return singular
     falling = np.sort(singular)[::-1]
     excess = (np.cumsum(falling) - radius) / np.arange(1, falling.size + 1)
-    kept = int(np.sum(falling > excess))
+    kept = max(1, int(np.sum(falling > excess)))
     return np.asarray(np.maximum(0.0, singular - excess[kept - 1]))
 
 

@@ -6,7 +6,18 @@ from typing import Any, NoReturn
 
 import typer
 
-from tacit.cli import certificate, demo, evaluate, fit, info, predict, recommend, synth, verify
+from tacit.cli import (
+    certificate,
+    demo,
+    evaluate,
+    fit,
+    info,
+    plan,
+    predict,
+    recommend,
+    synth,
+    verify,
+)
 from tacit.errors import TacitError, TacitWarning
 
 __all__ = ["app", "main"]
@@ -21,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (synth, fit, predict, recommend, evaluate, certificate, verify, info, demo):
+for verb in (synth, plan, fit, predict, recommend, evaluate, certificate, verify, info, demo):
     app.command(verb.__name__.rpartition(".")[2])(verb.run)
 
 

@@ -31,14 +31,14 @@ def run(
     from tacit.evaluation import evaluate
     from tacit.models import load
     from tacit.ratings import Ratings
-    from tacit.tables import Columns, read_files
+    from tacit.tables import Columns, files_of, read_file
 
     found = load(model)
     columns = Columns(user_column, item_column, rating_column)
     rows = Ratings.from_file(
         train, rating_range=found.rating_range, columns=columns, catalogue=found.catalogue
     )
-    tables = [pl.DataFrame(table) for table in read_files(test, columns)]
+    tables = [pl.DataFrame(read_file(path, columns.roles)) for path in files_of(test)]
     held_out = pl.concat(tables, how="vertical_relaxed")
     accuracy = evaluate(found, rows, held_out)
     facts = {

@@ -1,0 +1,140 @@
+"""`tacit plan` as a person types it."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tacit.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+ASKED = ("--users", 500_000, "--items", 400, "--epsilon", 0.5)
+
+
+@pytest.fixture
+def plan(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `tacit plan` in this process."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["tacit", "plan", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return run
+
+
+def test_a_plan_is_short_and_says_what_matters(plan: Run) -> None:
+    code, out, err = plan(*ASKED)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert len(lines) < 40
+    assert max(map(len, lines)) <= 80
+    for words in (
+        "500,000 x 400", "by rule", "7071", "4.472", "Thm. 3.2", "Cor. 3.1", "Thm. B.3",
+        "10,836", "8,305", "1.30", "1.85", "The theory favours SVD", "up to constants", "loose",
+    ):  # fmt: skip
+        assert words in out, words
+    assert "Table 1" not in out
+
+
+def test_tables_are_shown_when_asked_for(plan: Run) -> None:
+    _, out, _ = plan(*ASKED, "--tables")
+    for words in ("Table 1", "1,789", "no bound known", "Table 2", "Noisy power method", "93.3"):
+        assert words in out
+
+
+def test_json_has_it_all(plan: Run) -> None:
+    code, out, _ = plan(*ASKED, "--json", "--neighbours", "add_remove", "--delta", "1e-7")
+    found = json.loads(out)
+    assert code == 0
+    assert list(found) == [
+        "problem", "neighbours", "rounds", "rounds_for_all", "noise", "bounds", "zero_rmse",
+        "favours", "table_1", "table_2", "notes",
+    ]  # fmt: skip
+    assert found["problem"]["delta"] == 1e-7
+    assert found["neighbours"] == "add_remove"
+    assert set(found["noise"]["frank-wolfe"]) == {"replace", "add_remove"}
+    assert found["noise"]["frank-wolfe"]["replace"]["ratio"] > 1
+    assert len(found["table_2"]) == 6
+    assert found["favours"]["method"] in {"svd", "frank-wolfe"}
+
+
+def test_what_is_given_is_used_and_marked(plan: Run) -> None:
+    words = ("--per-user", 20, "--rating-range", 0.5, 5, "--nuclear-norm", 9000, "--row-norm", 3)
+    _, out, _ = plan(*ASKED, *words, "--rank", 4, "--incoherence", 2)
+    assert "20 a user, 10,000,000 in all" in out
+    assert "from 0.5 to 5" in out
+    assert out.count("given") == 2
+    found = json.loads(plan(*ASKED, *words, "--rank", 4, "--incoherence", 2, "--json")[1])
+    assert found["problem"]["rank"] == 4
+    assert found["problem"]["incoherence"] == 2.0
+    assert found["problem"]["nuclear_norm"] == 9000.0
+
+
+@pytest.mark.parametrize(("name", "start"), [("p.svg", b"<?xml"), ("p.png", b"\x89PNG")])
+def test_plot(plan: Run, tmp_path: Path, name: str, start: bytes) -> None:
+    code, out, err = plan(*ASKED, "--plot", tmp_path / name)
+    assert (code, err) == (0, "")
+    assert f"wrote {tmp_path / name}" in out
+    first = (tmp_path / name).read_bytes()
+    assert first.startswith(start)
+    plan(*ASKED, "--plot", tmp_path / name)
+    assert (tmp_path / name).read_bytes() == first
+    if name.endswith("svg"):
+        for words in ("epsilon", "exact, replace", "Thm. B.3", "500,000 users"):
+            assert words in first.decode()
+
+
+def test_without_matplotlib_the_message_is_kind(
+    plan: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, err = plan(*ASKED, "--plot", tmp_path / "p.svg")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert 'pip install "tacit[figures]"' in err
+    assert plan(*ASKED)[0] == 0
+
+
+BAD = {
+    "no users": ("--users", 0, "--items", 400, "--epsilon", 1),
+    "one item": ("--users", 10, "--items", 1, "--epsilon", 1),
+    "few users": ("--users", 10, "--items", 400, "--epsilon", 1),
+    "no epsilon": ("--users", 1000, "--items", 400),
+    "negative epsilon": ("--users", 1000, "--items", 400, "--epsilon", -1),
+    "large epsilon": ("--users", 1000, "--items", 400, "--epsilon", 30),
+    "bad delta": (*ASKED, "--delta", 0),
+    "no ratings": (*ASKED, "--per-user", 0),
+    "bad range": (*ASKED, "--rating-range", 5, 1),
+    "endless range": (*ASKED, "--rating-range", "-inf", "inf"),
+    "bad k": (*ASKED, "--nuclear-norm", -3),
+    "bad L": (*ASKED, "--row-norm", "nan"),
+    "bad rank": (*ASKED, "--rank", 0),
+    "bad incoherence": (*ASKED, "--incoherence", 0),
+    "bad relation": (*ASKED, "--neighbours", "swap"),
+    "bad ending": (*ASKED, "--plot", "plan.pdf"),
+    "bad folder": (*ASKED, "--plot", "no/such/plan.svg"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_an_error_is_one_line_and_exit_code_2(
+    case: str, plan: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = plan(*BAD[case])
+    assert (code, out) == (2, "")
+    assert err.startswith("tacit: error: ")
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_picture_that_cannot_be_written_is_one_line(plan: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.svg").mkdir()
+    code, _, err = plan(*ASKED, "--plot", tmp_path / "p.svg")
+    assert code == 2
+    assert "cannot be written" in err
