@@ -11,7 +11,8 @@ from tacit.tables import (
     Columns,
     Table,
     column_of,
-    read_files,
+    files_of,
+    read_file,
     read_frame,
     read_own_ratings,
 )
@@ -25,8 +26,12 @@ def lists(table: Table) -> list[list[object]]:
 
 
 def read(path: object, columns: Columns = GUESS) -> list[list[object]]:
-    (table,) = read_files(path, columns)  # type: ignore[arg-type]
+    (table,) = read_all(path, columns)
     return lists(table)
+
+
+def read_all(source: object, columns: Columns = GUESS) -> list[Table]:
+    return [read_file(path, columns.roles) for path in files_of(source)]
 
 
 def written(folder: Path, text: str | bytes, name: str = "ratings.csv") -> Path:
@@ -113,10 +118,10 @@ def test_many_files_and_patterns(tmp_path: Path) -> None:
     for name, row in zip("cab", ROWS, strict=True):
         written(tmp_path, "user,item,rating\n{},{},{}\n".format(*row), f"{name}.csv")
     in_order = [path.name for path in sorted(tmp_path.glob("*.csv"))]
-    tables = read_files(tmp_path / "*.csv", GUESS)
+    tables = read_all(tmp_path / "*.csv")
     assert in_order == ["a.csv", "b.csv", "c.csv"]
     assert [table["user"].to_list() for table in tables] == [[2], [1], [1]]
-    tables = read_files([tmp_path / "c.csv", str(tmp_path / "[ab].csv")], GUESS)
+    tables = read_all([tmp_path / "c.csv", str(tmp_path / "[ab].csv")])
     assert [table["user"].to_list() for table in tables] == [[1], [2], [1]]
 
 
@@ -133,13 +138,13 @@ def test_missing_files_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError):
-        read_files(source, GUESS)
+        files_of(source)
 
 
 @pytest.mark.parametrize("source", [7, None, [1], {"a": 1}])
 def test_sources_of_other_types_are_refused(source: object) -> None:
     with pytest.raises(ConfigError):
-        read_files(source, GUESS)  # type: ignore[arg-type]
+        files_of(source)
 
 
 def test_a_failed_guess_lists_the_columns(tmp_path: Path) -> None:

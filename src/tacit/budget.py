@@ -50,7 +50,11 @@ class Accounting(StrEnum):
     EXACT = "exact"
     """The closed form above: the least Gaussian noise that keeps the promise."""
     PAPER = "paper"
-    """Alg. 1's sigma = L^2 sqrt(64 T ln(1/delta)) / epsilon, for comparison."""
+    """Alg. 1's sigma = L^2 sqrt(64 T ln(1/delta)) / epsilon, for comparison.
+
+    That is sqrt(4 ln(1/delta) T) / epsilon times its add_remove sensitivity, 4 L^2. The same factor
+    is used for other algorithms, whose printed sigmas are larger than their sensitivities need.
+    """
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
-"""How many cores this process may use."""
+"""What this machine has: cores and memory."""
 
+import math
 import os
 
-__all__ = ["usable_cores"]
+from tacit.errors import EngineError
+
+__all__ = ["check_memory", "usable_cores"]
 
 
 def usable_cores() -> int:
@@ -10,3 +13,20 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def check_memory(needed: int, what: str) -> None:
+    """Refuse what cannot fit into this machine's memory, before anything is computed."""
+    there = _physical_memory()
+    if needed > there:
+        raise EngineError(
+            f"{what} would need {needed:,} bytes and this machine has {there:,}; "
+            "use a form that needs no such matrix (eigen='oja'), or fewer items"
+        )
+
+
+def _physical_memory() -> float:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # a system that does not tell
+        return math.inf

@@ -118,7 +118,8 @@ def _fit(
         reasons.append("its noise was drawn in floating point, whose low bits can leak")
     public = _public(ratings, facts) | algorithm.public(facts)
     certificate = Certificate.of(ledger, public, options.numerics.value, tuple(reasons))
-    return Model(rule, ratings.catalogue, ratings.rating_range, certificate)
+    releases = len(ledger.entries)
+    return Model(rule, ratings.catalogue, ratings.rating_range, certificate, releases)
 
 
 def _facts(ratings: Ratings, budget: PrivacyBudget | None) -> Facts:

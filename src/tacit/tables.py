@@ -7,7 +7,7 @@ No message of this module holds a value of a table: only files, column names and
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,11 @@ __all__ = [
     "Columns",
     "Table",
     "column_of",
+    "files_of",
+    "head_of",
+    "is_parquet",
+    "places_of",
     "read_file",
-    "read_files",
     "read_frame",
     "read_own_ratings",
 ]
@@ -56,27 +59,30 @@ class Columns:
     item: Choice = None
     rating: Choice = None
 
-
-def read_files(
-    source: str | PathLike[str] | Sequence[str | PathLike[str]], columns: Columns
-) -> list[Table]:
-    """The ratings in one file, in many, or in all that match a pattern such as `part-*.csv`."""
-    return [read_file(path, asdict(columns)) for path in _paths(source)]
+    @property
+    def roles(self) -> dict[str, Choice]:
+        """The choice for each role."""
+        return {"user": self.user, "item": self.item, "rating": self.rating}
 
 
 def read_file(
     path: Path, wanted: Mapping[str, Choice], optional: frozenset[str] = frozenset()
 ) -> Table:
     """The wanted roles of one CSV, TSV, `::`-separated or Parquet file."""
-    head = _head(path)
-    if head.startswith(b"PAR1") or path.suffix.lower() in {".parquet", ".pq"}:
+    head = head_of(path)
+    if is_parquet(path, head):
         return _read_parquet(path, wanted, optional)
     return _read_text(layout_of(path, head), wanted, optional)
 
 
+def is_parquet(path: Path, head: bytes) -> bool:
+    """Whether a file is, or ought to be, a Parquet file."""
+    return head.startswith(b"PAR1") or path.suffix.lower() in {".parquet", ".pq"}
+
+
 def read_own_ratings(path: str | PathLike[str]) -> pl.DataFrame:
     """One person's ratings: a file with columns item and rating, as a frame with those names."""
-    paths = _paths(path)
+    paths = files_of(path)
     if len(paths) > 1:
         raise DataError(f"{path}: {len(paths)} files match; a person's own ratings are one file")
     return pl.DataFrame(read_file(paths[0], {"item": None, "rating": None}))
@@ -84,12 +90,12 @@ def read_own_ratings(path: str | PathLike[str]) -> pl.DataFrame:
 
 def read_frame(frame: object, columns: Columns) -> Table:
     """The ratings in a polars DataFrame or LazyFrame or in a pandas DataFrame."""
-    wanted = asdict(columns)
+    wanted = columns.roles
     if isinstance(frame, pl.DataFrame | pl.LazyFrame):
         return _from_polars(frame.lazy(), "the frame", "the frame: its query fails", wanted)
     if _is_pandas(frame) and hasattr(frame, "iloc"):
         names = [str(label) for label in getattr(frame, "columns", ())]
-        places = _resolve("the frame", names, wanted)
+        places = places_of("the frame", names, wanted)
         return {role: _from_pandas(names[k], frame.iloc[:, k]) for role, k in places.items()}
     raise ConfigError(
         f"frame is a {type(frame).__name__}; give a polars DataFrame or LazyFrame, "
@@ -142,7 +148,7 @@ def _from_list(name: str, values: list[Any]) -> pl.Series | None:
     return column
 
 
-def _paths(source: object) -> list[Path]:
+def files_of(source: object) -> list[Path]:
     """The files that a path, a pattern or a list of those stands for, patterns in sorted order."""
     entries = [source] if isinstance(source, str | PathLike) else source
     if not isinstance(entries, Sequence) or not all(
@@ -171,7 +177,7 @@ def _expand(path: Path) -> list[Path]:
     return found
 
 
-def _head(path: Path) -> bytes:
+def head_of(path: Path) -> bytes:
     """The first bytes of a file that is there and not empty."""
     try:
         with path.open("rb") as stream:
@@ -183,7 +189,7 @@ def _head(path: Path) -> bytes:
     return head
 
 
-def _resolve(
+def places_of(
     where: str,
     names: Sequence[str],
     wanted: Mapping[str, Choice],
@@ -260,7 +266,7 @@ def _from_polars(
     names = attempt(lambda: list(lazy.collect_schema()))
     if names is None:
         raise DataError(trouble)
-    places = _resolve(where, names, wanted, optional)
+    places = places_of(where, names, wanted, optional)
     picked = [names[k] for k in places.values()]
     frame = attempt(lambda: lazy.select(picked).collect())
     if frame is None:
@@ -298,7 +304,7 @@ def _places(
     """Where the wanted columns of a text are: by header, or by position where there is none."""
     where, names = str(layout.path), [layout.name(k) for k in range(layout.width)]
     if layout.header:
-        return _resolve(where, names, wanted, optional, shown=_surely_header(layout))
+        return places_of(where, names, wanted, optional, shown=_surely_header(layout))
     for role, choice in wanted.items():
         if isinstance(choice, str):
             raise DataError(
@@ -310,7 +316,7 @@ def _places(
         for k, (role, choice) in enumerate(wanted.items())
         if choice is not None or role not in optional or k < layout.width
     }
-    return _resolve(where, names, by_order, optional)
+    return places_of(where, names, by_order, optional)
 
 
 def _surely_header(layout: Layout) -> bool:

@@ -42,7 +42,15 @@ def attempt(work: Callable[[], Result]) -> Result | None:
         return work()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
-    except (ImportError, MemoryError, OSError, OverflowError, TypeError, ValueError):
+    except (
+        AttributeError,
+        ImportError,
+        MemoryError,
+        OSError,
+        OverflowError,
+        TypeError,
+        ValueError,
+    ):
         return None
 
 

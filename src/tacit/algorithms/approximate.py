@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tacit.algorithms.base import Facts, check_field
 from tacit.algorithms.eigen import top_eigenpair
 from tacit.algorithms.frank_wolfe import default_nuclear_norm
-from tacit.algorithms.preparation import Preparation, is_number, is_whole
+from tacit.algorithms.preparation import Preparation, is_number, is_scale, is_whole
 from tacit.errors import ConfigError
 from tacit.ledger import Ledger
 from tacit.models.replay import ReplayRule
@@ -58,7 +58,7 @@ class ApproximateFrankWolfe(Preparation):
         super().__post_init__()
         rounds, norm = self.rounds, self.nuclear_norm
         check_field("rounds", rounds, is_whole(rounds) and 1 <= rounds <= 100_000, "1 to 100000")
-        fine = norm is None or (is_number(norm) and 0 < norm < math.inf)
+        fine = norm is None or is_scale(norm)
         check_field("nuclear_norm", norm, fine, "a positive number, or None")
         for name in ("slack", "gap"):
             value = getattr(self, name)

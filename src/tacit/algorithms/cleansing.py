@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from tacit.algorithms.base import Facts, check_field
-from tacit.algorithms.preparation import is_number, is_whole, public_settings
+from tacit.algorithms.preparation import is_number, is_scale, is_whole, public_settings
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
 from tacit.models.neighbours import NeighbourRule
@@ -151,12 +151,14 @@ def _check(config: Cleansing) -> None:
         check_field(name, value, is_whole(value) and value >= 1, "a whole number of at least 1")
     for name in ("beta_m", "beta_p", "beta"):
         value = getattr(config, name)
-        check_field(name, value, is_number(value) and 0 < value < math.inf, "a positive number")
+        check_field(name, value, is_scale(value), "a positive number")
     clip, most, shares = config.clip, config.max_ratings, config.shares
-    fine = clip is None or (is_number(clip) and 0 < clip < math.inf)
+    fine = clip is None or is_scale(clip)
     check_field("clip", clip, fine, "a positive number, or None")
     fine = most is None or (is_whole(most) and most >= 1)
     check_field("max_ratings", most, fine, "a whole number of at least 1, or None for all")
+    seed = config.sampling_seed
+    check_field("sampling_seed", seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
     known = ("factors", "neighbours")
     check_field("local", config.local, config.local in known, "'factors' or 'neighbours'")
     fine = isinstance(shares, tuple) and len(shares) == 3 and all(map(is_number, shares))

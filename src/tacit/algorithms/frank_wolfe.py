@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.algorithms.base import Facts, check_field
 from tacit.algorithms.eigen import OjaRate, oja, start_block, top_eigenpair
-from tacit.algorithms.preparation import Preparation, is_number, is_whole
+from tacit.algorithms.preparation import Preparation, is_number, is_scale, is_whole
 from tacit.budget import Sensitivity
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
@@ -236,7 +236,7 @@ def _check(config: FrankWolfe) -> None:
     rounds, clip, norm = config.rounds, config.residual_clip, config.nuclear_norm
     check_field("rounds", rounds, is_whole(rounds) and 2 <= rounds <= 10_000, "2 to 10000")
     check_field("residual_clip", clip, is_number(clip) and 0 < clip <= 2, "a number in (0, 2]")
-    fine = norm is None or (is_number(norm) and 0 < norm < math.inf)
+    fine = norm is None or is_scale(norm)
     check_field("nuclear_norm", norm, fine, "a positive number, or None")
     check_field("beta", config.beta, is_number(config.beta) and 0 < config.beta < 1, "in (0, 1)")
     known = ("1/T", "2/(t+2)")
@@ -246,8 +246,10 @@ def _check(config: FrankWolfe) -> None:
     check_field("local", config.local, config.local in ("replay", "ridge"), "'replay' or 'ridge'")
     steps, rate = config.oja_steps, config.oja_rate
     check_field("oja_steps", steps, is_whole(steps) and 1 <= steps <= 10_000, "1 to 10000")
-    fine = rate in ("paper", "theory", "power") or (is_number(rate) and rate > 0)  # type: ignore[operator]
+    fine = rate in ("paper", "theory", "power") or is_scale(rate)
     check_field("oja_rate", rate, fine, "'paper', 'theory', 'power' or a positive number")
+    seed = config.start_seed
+    check_field("start_seed", seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
     _check_schedule(config)
 
 

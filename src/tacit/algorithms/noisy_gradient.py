@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.algorithms.base import Facts, check_field
 from tacit.algorithms.eigen import start_block
-from tacit.algorithms.preparation import Preparation, is_number, is_whole
+from tacit.algorithms.preparation import Preparation, is_scale, is_whole
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
 from tacit.private.gradients import FactorGradient
@@ -56,8 +56,10 @@ class NoisyGradient(Preparation):
             check_field(name, value, is_whole(value) and 1 <= value <= most, f"1 to {most}")
         for name in ("rate", "clip", "ridge", "start_scale"):
             value = getattr(self, name)
-            fine = (value is None and name != "rate") or (is_number(value) and 0 < value < math.inf)
+            fine = (value is None and name != "rate") or is_scale(value)
             check_field(name, value, fine, "a positive number")
+        seed = self.start_seed
+        check_field("start_seed", seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve a gradient a step."""

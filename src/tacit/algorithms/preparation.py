@@ -14,7 +14,14 @@ from tacit.private.counts import ItemSums, UserCount
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
 
-__all__ = ["Preparation", "default_row_norm", "is_number", "is_whole", "public_settings"]
+__all__ = [
+    "Preparation",
+    "default_row_norm",
+    "is_number",
+    "is_scale",
+    "is_whole",
+    "public_settings",
+]
 
 _COUNT_SHARE = 0.02
 
@@ -39,7 +46,7 @@ class Preparation:
     def __post_init__(self) -> None:
         """Check every setting."""
         norm, most, share = self.row_norm, self.max_ratings, self.item_means
-        fine = norm is None or (is_number(norm) and 0 < norm < math.inf)
+        fine = norm is None or is_scale(norm)
         check_field("row_norm", norm, fine, "a positive number, or None")
         fine = most is None or (is_whole(most) and most >= 1)
         check_field("max_ratings", most, fine, "a whole number of at least 1, or None for all")
@@ -114,6 +121,11 @@ def public_settings(algorithm: str, used: dict[str, Any]) -> dict[str, str]:
 def is_number(value: Any) -> bool:
     """Whether a setting is a plain number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_scale(value: Any) -> bool:
+    """Whether a setting is a positive number that arithmetic can bear."""
+    return is_number(value) and 1e-30 < value < 1e30
 
 
 def is_whole(value: Any) -> bool:

@@ -1,6 +1,5 @@
 """Private projected gradient descent: Algorithm 5 of the paper, put right."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -10,7 +9,7 @@ from scipy.linalg import eigh
 
 from tacit.algorithms.base import Facts, check_field
 from tacit.algorithms.frank_wolfe import default_nuclear_norm
-from tacit.algorithms.preparation import Preparation, is_number, is_whole
+from tacit.algorithms.preparation import Preparation, is_number, is_scale, is_whole
 from tacit.ledger import Ledger
 from tacit.models.filling import FillingRule
 from tacit.private.filled import FilledCovariance
@@ -51,7 +50,7 @@ class ProjectedGradient(Preparation):
         super().__post_init__()
         rounds, norm, rate = self.rounds, self.nuclear_norm, self.rate
         check_field("rounds", rounds, is_whole(rounds) and 1 <= rounds <= 1000, "1 to 1000")
-        fine = norm is None or (is_number(norm) and 0 < norm < math.inf)
+        fine = norm is None or is_scale(norm)
         check_field("nuclear_norm", norm, fine, "a positive number, or None")
         fine = rate in ("t^-1/2", "t^-1") or (is_number(rate) and 0 < rate <= 1)  # type: ignore[operator]
         check_field("rate", rate, fine, "'t^-1/2', 't^-1' or a number in (0, 1]")

@@ -1,13 +1,12 @@
 """Rows in this process, summed by threads (the kernels let go of the interpreter's lock)."""
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
 
-from tacit.cores import usable_cores
+from tacit.cores import check_memory, usable_cores
 from tacit.errors import ConfigError, EngineError
 from tacit.private.rows import Rows
 from tacit.private.statistics import BoundedSum, Statistic
@@ -44,7 +43,8 @@ class ThreadEngine:
         """Sum a statistic over all users, in integer multiples of `unit`."""
         if self._rows is None:
             raise EngineError("the engine holds no rows: take(ratings) comes first")
-        _check_memory(statistic, self._threads)
+        needed = 8 * int(np.prod(statistic.shape)) * (self._threads + 4)
+        check_memory(needed, f"a sum of shape {statistic.shape}")
         return BoundedSum(statistic.units(self._rows, unit, self._each), unit)
 
     def _each(self, task: Callable[[int, int], Result]) -> list[Result]:
@@ -54,21 +54,3 @@ class ThreadEngine:
         edges = [0, *np.searchsorted(indptr, marks).tolist(), len(indptr) - 1]
         with ThreadPoolExecutor(self._threads) as pool:
             return list(pool.map(task, edges[:-1], edges[1:]))
-
-
-def _check_memory(statistic: Statistic, threads: int) -> None:
-    """Refuse a statistic whose sum does not fit, before anything is computed."""
-    needed = 8 * int(np.prod(statistic.shape)) * (threads + 4)
-    there = _physical_memory()
-    if needed > there:
-        raise EngineError(
-            f"a sum of shape {statistic.shape} needs {needed:,} bytes and this machine has "
-            f"{there:,}; use a form that needs no such matrix (eigen='oja'), or fewer items"
-        )
-
-
-def _physical_memory() -> float:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # a system that does not tell
-        return float("inf")

@@ -9,6 +9,37 @@ __all__ = ["factor_gradient", "solve_factors"]
 
 
 @njit(cache=True, nogil=True)
+def _cholesky_solve(normal, right):
+    """Return the solution of a positive definite system, in place; zeros if it is not one.
+
+    It raises nothing: an error that depends on someone's row would tell of it.
+    """
+    rank = right.size
+    for j in range(rank):
+        for k in range(j):
+            normal[j, j] -= normal[j, k] ** 2
+        if not 0.0 < normal[j, j] < np.inf:
+            return np.zeros(rank)
+        normal[j, j] = np.sqrt(normal[j, j])
+        for i in range(j + 1, rank):
+            for k in range(j):
+                normal[i, j] -= normal[i, k] * normal[j, k]
+            normal[i, j] /= normal[j, j]
+    for j in range(rank):
+        for k in range(j):
+            right[j] -= normal[j, k] * right[k]
+        right[j] /= normal[j, j]
+    for j in range(rank - 1, -1, -1):
+        for k in range(j + 1, rank):
+            right[j] -= normal[k, j] * right[k]
+        right[j] /= normal[j, j]
+    for j in range(rank):
+        if not np.abs(right[j]) < np.inf:
+            return np.zeros(rank)
+    return right.copy()
+
+
+@njit(cache=True, nogil=True)
 def _solve(rows, i, factors, ridge, normal, right):
     """Return user i's factors: argmin sum (y_j - u . v_j)^2 + ridge ||u||^2."""
     rank = factors.shape[1]
@@ -23,7 +54,7 @@ def _solve(rows, i, factors, ridge, normal, right):
             right[k] += target * vector[k]
             for l in range(rank):
                 normal[k, l] += vector[k] * vector[l]
-    return np.linalg.solve(normal, right)
+    return _cholesky_solve(normal, right)
 
 
 @njit(cache=True, nogil=True)

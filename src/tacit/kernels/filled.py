@@ -5,7 +5,7 @@ from numba import njit
 
 from tacit.kernels.rows import clipped
 
-__all__ = ["descend", "quantise_rows"]
+__all__ = ["descend", "map_rows", "quantise_rows"]
 
 
 @njit(cache=True, nogil=True)
@@ -24,6 +24,24 @@ def descend(rows, filled, rate, norm, lo, hi):
             factor = norm / np.sqrt(total) if total < np.inf else 0.0
             for item in range(row.size):
                 row[item] = factor * row[item] if factor > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def map_rows(filled, matrix, lo, hi):
+    """Replace each row by row @ matrix, in an order of its own: nobody else's row has a part in it.
+
+    A product of blocks would round a row differently with other rows around it.
+    """
+    mapped = np.empty(matrix.shape[1])
+    for i in range(lo, hi):
+        row = filled[i]
+        mapped[:] = 0.0
+        for j in range(row.size):
+            share = row[j]
+            for k in range(mapped.size):
+                mapped[k] += share * matrix[j, k]
+        for k in range(mapped.size):
+            row[k] = mapped[k]
 
 
 @njit(cache=True, nogil=True)

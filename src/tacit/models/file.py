@@ -2,9 +2,9 @@
 
 Format 1. The header's metadata has one entry, `tacit`, a JSON object: `format`, `version` (of
 tacit, that wrote it), `rule` (kind and settings), `rating_range`, `catalogue` (public or not),
-`certificate`. Arrays: `rule.*` in float64; `items.numbers` (int64 or uint64) or
-`items.text` + `items.ends`; `titles.text` + `titles.ends`. Texts are UTF-8, one after another, with
-the byte at which each ends.
+`certificate`, `releases` (their number). Arrays: `rule.*` in float64; `items.numbers` (int64 or
+uint64) or `items.text` + `items.ends`; `titles.text` + `titles.ends`. Texts are UTF-8, one after
+another, with the byte at which each ends.
 """
 
 import json
@@ -45,6 +45,7 @@ def save(model: Model, path: str | PathLike[str]) -> None:
         "rating_range": list(model.rating_range),
         "catalogue": {"public": model.catalogue.public},
         "certificate": model.certificate.to_json(),
+        "releases": model.releases,
     }
     content = to_bytes(tensors, {"tacit": json.dumps(facts)})
     try:
@@ -106,7 +107,8 @@ def _model(arrays: Arrays, facts: dict[str, Any]) -> Model:
     if parts["offsets"].shape != (len(catalogue),):
         raise ModelFileError("catalogue and local rule have different numbers of items")
     rule = rule_of_kind(facts["rule"]["kind"], parts, facts["rule"]["settings"])
-    return Model(rule, catalogue, (lo, hi), Certificate.from_json(facts["certificate"]))
+    certificate = Certificate.from_json(facts["certificate"])
+    return Model(rule, catalogue, (lo, hi), certificate, int(facts["releases"]))
 
 
 def _catalogue_arrays(catalogue: Catalogue) -> Arrays:

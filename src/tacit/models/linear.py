@@ -68,7 +68,7 @@ class ProjectionRule:
             max_ratings=whole_or_none(settings["max_ratings"]),
             centre=bool(settings["centre"]),
         )
-        check_shapes(rule, basis=(rule.offsets.size, *rule.basis.shape[1:2]))
+        check_shapes(rule, basis=(rule.offsets.size, rule.basis.shape[-1]))
         if not 0 < rule.scale < np.inf:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
@@ -122,7 +122,7 @@ class RidgeRule:
             shrink=float(settings["shrink"]),
             source=str(settings["source"]),
         )
-        check_shapes(rule, factors=(rule.offsets.size, *rule.factors.shape[1:2]))
+        check_shapes(rule, factors=(rule.offsets.size, rule.factors.shape[-1]))
         if not (0 < rule.ridge < np.inf and 0 <= rule.shrink < np.inf):
             raise ModelFileError("the settings of the local rule are impossible")
         return rule

@@ -43,6 +43,8 @@ class Model:
     catalogue: Catalogue
     rating_range: tuple[float, float]
     certificate: Certificate
+    releases: int
+    """How many releases the fit made."""
 
     @property
     def private(self) -> bool:
@@ -115,6 +117,8 @@ class Model:
         """Recompute epsilon from the certificate, and check that all published parts are paid."""
         found = self.certificate.verify()
         unpaid = self.rule.unpaid(entry.name for entry in self.certificate.releases)
+        if len(self.certificate.releases) != self.releases:
+            unpaid.append(f"it rests on {self.releases} releases, and the certificate lists others")
         return Verification(
             found.holds and not unpaid,
             found.epsilon_claimed,

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit.budget import Sensitivity
-from tacit.kernels.filled import descend, quantise_rows
+from tacit.kernels.filled import descend, map_rows, quantise_rows
 from tacit.kernels.residuals import Quanta
-from tacit.kernels.rows import RowArrays
 from tacit.private.local import FilledRows, LinearStep
 from tacit.private.rows import EachRange, RowBounds, Rows
 from tacit.private.statistics import Units, quanta_of, sum_parts
@@ -27,7 +26,8 @@ class FilledCovariance:
 
     *Paper:* Algorithm 5, W^(t), with the gradient's sign and index put right, and rows clipped,
     which its noise needs and it does not do.
-    *Guarantee:* as ResidualCovariance: B^2, and sqrt2 B^2 when a row is replaced. Rows are
+    *Guarantee:* as ResidualCovariance: B^2, and sqrt2 B^2 when a row is replaced. A user's row is
+    brought up to date by itself, so that rounding does not depend on who else is there. Rows are
     integers of at most 21 bits held in doubles; blocks of 1024 of them multiply exactly.
     """
 
@@ -67,27 +67,13 @@ class FilledCovariance:
             if fresh:
                 descend(arrays, state.matrix, self.rates[0], self.bound, lo, hi)
             for turn, step in enumerate(missing, start=first + 1):
-                self._take(arrays, state.matrix, step, self.rates[turn], (lo, hi))
+                map_rows(state.matrix, step.matrix, lo, hi)
+                descend(arrays, state.matrix, self.rates[turn], self.bound, lo, hi)
             return _outer_products(state.matrix, quanta, lo, hi)
 
         total = sum_parts(each(part))
         state.done(self.steps)
         return total
-
-    def _take(
-        self,
-        arrays: RowArrays,
-        matrix: "np.ndarray[tuple[int, int], np.dtype[np.float32]]",
-        step: LinearStep,
-        rate: float,
-        users: tuple[int, int],
-    ) -> None:
-        """Apply a published map to the users' rows, then take the next gradient step."""
-        single = step.matrix.astype(np.float32)
-        for start in range(*users, _BLOCK):
-            stop = min(start + _BLOCK, users[1])
-            matrix[start:stop] = matrix[start:stop] @ single
-        descend(arrays, matrix, rate, self.bound, *users)
 
 
 def _outer_products(

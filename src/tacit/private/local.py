@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.cores import check_memory
 from tacit.kernels.residuals import StepArrays, advance
 from tacit.kernels.rows import RowArrays
 from tacit.private.rows import EachRange
@@ -99,8 +100,10 @@ class FilledRows:
     """Y in full: each user's row over all items, after linear steps."""
 
     def __init__(self, rows: RowArrays) -> None:
-        """Begin at Y = 0."""
-        self.matrix = np.zeros((rows.indptr.size - 1, rows.offsets.size), dtype=np.float32)
+        """Begin at Y = 0, if there is room for it."""
+        shape = (rows.indptr.size - 1, rows.offsets.size)
+        check_memory(4 * shape[0] * shape[1], "rows filled in over all items")
+        self.matrix = np.zeros(shape, dtype=np.float32)
         self._taken: _Taken[LinearStep] = _Taken()
 
     def missing(self, steps: tuple[LinearStep, ...]) -> tuple[bool, tuple[LinearStep, ...]]:

@@ -187,6 +187,7 @@ class ResidualProduct:
 
     def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
         """Take the newest step and sum the products, in one pass over the ratings."""
+        _check_orthonormal(self.block)
         _check_rounding(unit, self.block.size, self.bound)
         arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
         state = rows.state(FittedValues, self.bounds, each)  # type: ignore[arg-type]
@@ -207,6 +208,12 @@ def product_sensitivity(bound: float, columns: int) -> Sensitivity:
     """Return the sensitivity of a ResidualProduct (proved there)."""
     term = bound**2 * (1 + 2.0**-20)
     return Sensitivity(add_remove=term, replace=term if columns == 1 else math.sqrt(2.0) * term)
+
+
+def _check_orthonormal(block: NDArray[np.float64]) -> None:
+    """Refuse columns that are not orthonormal: the sensitivity would not hold (Alg. 2's slip)."""
+    if not np.allclose(block.T @ block, np.eye(block.shape[1]), rtol=0.0, atol=1e-9):
+        raise PrivacyError("the columns of a product must be orthonormal; nothing was summed")
 
 
 def _check_rounding(unit: float, entries: int, bound: float) -> None:
@@ -244,6 +251,7 @@ class ResidualEnergy:
 
     def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
         """Take the newest step and sum the energies, in one pass over the ratings."""
+        _check_orthonormal(self.direction[:, None])
         arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
         state = rows.state(FittedValues, self.bounds, each)  # type: ignore[arg-type]
         step = state.catch_up(self.steps, each)  # type: ignore[arg-type]

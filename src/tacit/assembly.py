@@ -1,0 +1,226 @@
+"""From clean columns to the parts of a Ratings, with every check on the way."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.catalogue import Catalogue
+from tacit.datasets import rating_range_of
+from tacit.errors import ConfigError, DataError
+from tacit.ids import Numbered, clean_ids, cuts_of, join_ids, numbered, pieces_of, rows_text
+from tacit.tables import Table
+
+if TYPE_CHECKING:
+    from tacit.kernels.csr import Rows
+
+__all__ = [
+    "Duplicates",
+    "Parts",
+    "RatingRange",
+    "Rules",
+    "assembled",
+    "check_rows",
+    "joined",
+    "placed",
+    "refuse_fewer_than_two",
+    "stored_range",
+]
+
+Duplicates = Literal["error", "last", "mean"]
+"""What to do with a user's second rating of an item."""
+
+RatingRange = str | Sequence[float]
+"""The lowest and the highest rating that are possible, or the name of a dataset."""
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+class Parts(NamedTuple):
+    """What a Ratings is made of, beside its rating range."""
+
+    catalogue: Catalogue
+    user_ids: pl.Series
+    indptr: NDArray[np.int64]
+    items: NDArray[Any]
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the caller has laid down before any rating is looked at."""
+
+    rating_range: tuple[float, float]
+    duplicates: Duplicates
+    catalogue: Catalogue | None
+
+    @classmethod
+    def checked(
+        cls, rating_range: RatingRange, duplicates: str, catalogue: Catalogue | None
+    ) -> "Rules":
+        """Check what the caller gave."""
+        if duplicates not in get_args(Duplicates):
+            raise ConfigError(f"duplicates={duplicates!r}; give 'error', 'last' or 'mean'")
+        if not isinstance(catalogue, Catalogue | None):
+            raise ConfigError(f"catalogue is a {type(catalogue).__name__}; give a tacit.Catalogue")
+        return cls(_checked_range(rating_range), duplicates, catalogue)  # type: ignore[arg-type]
+
+
+def _checked_range(rating_range: RatingRange) -> tuple[float, float]:
+    """The rating range as two floats in order, with room for float32 between them."""
+    if isinstance(rating_range, str):
+        return rating_range_of(rating_range)
+    try:
+        low, high = (float(bound) for bound in rating_range)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (-math.inf < low < high < math.inf) or max(-low, high) > _LARGEST:
+        raise ConfigError(
+            f"rating_range={rating_range!r}; give (lowest, highest) with lowest < highest, both "
+            "finite, or the name of a dataset"
+        )
+    stored = stored_range(low, high)
+    if not stored[0] < stored[1]:
+        raise ConfigError(f"rating_range={rating_range!r} is too narrow for 32-bit floats")
+    return low, high
+
+
+def stored_range(low: float, high: float) -> tuple[np.float32, np.float32]:
+    """The lowest and the highest float32 within the rating range."""
+    lowest, highest = np.float32(low), np.float32(high)
+    if float(lowest) < low:
+        lowest = np.nextafter(lowest, np.float32(np.inf))
+    if float(highest) > high:
+        highest = np.nextafter(highest, np.float32(-np.inf))
+    return lowest, highest
+
+
+def joined(tables: list[Table]) -> Table:
+    """The tables of several files as one; each column is let go of as soon as it is taken over."""
+    if not sum(len(table["user"]) for table in tables):
+        raise DataError("there are no ratings: 0 rows")
+    users = join_ids([clean_ids(table.pop("user")) for table in tables])
+    items = join_ids([clean_ids(table.pop("item")) for table in tables])
+    ratings = [_numbers(table.pop("rating")) for table in tables]
+    if len({column.dtype for column in ratings}) > 1:
+        ratings = [column.cast(pl.Float64) for column in ratings]
+    return {"user": users, "item": items, "rating": pl.concat(ratings, rechunk=False)}
+
+
+def _numbers(column: pl.Series) -> pl.Series:
+    """Ratings as Float32 or Float64; anything that is no number is an error with its count."""
+    where = f"column {column.name!r}"
+    missing = column.null_count()
+    if column.dtype == pl.String:
+        parsed = column.cast(pl.Float64, strict=False)
+        wrong = parsed.null_count() - missing
+        if wrong:
+            raise DataError(f"{where}: {rows_text(wrong)} with a rating that is no number")
+        column = parsed
+    if missing:
+        raise DataError(f"{where}: {rows_text(missing)} without a rating")
+    if not column.dtype.is_numeric():
+        raise DataError(
+            f"{where}: {rows_text(len(column))} of type {column.dtype}; ratings are numbers"
+        )
+    if column.dtype in (pl.Float32, pl.Float64):
+        return column
+    short = column.dtype in (pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
+    return column.cast(pl.Float32 if short else pl.Float64)
+
+
+def assembled(table: Table, rules: Rules, shape: Sequence[int] | None = None) -> Parts:
+    """Make rows of a table of clean columns; it is emptied on the way to save memory.
+
+    A `shape` says that ids are positions, and how many users and items there are.
+    """
+    from tacit.kernels import csr
+
+    names = {role: column.name for role, column in table.items()}
+    n_users, n_items = (None, None) if shape is None else shape
+    cuts = cuts_of(table.values())
+    values = pieces_of(table.pop("rating"), cuts)
+    _check_values(values, names["rating"], rules.rating_range)
+    users = numbered(table.pop("user"), cuts, n_users)
+    items = numbered(table.pop("item"), cuts, n_items)
+    if n_items is None:
+        occur = np.flatnonzero(csr.present(items.pieces, items.low, items.size))
+        catalogue, positions = placed(items, occur, rules.catalogue)
+    else:
+        catalogue, positions = _in_place(items, rules.catalogue)
+    refuse_fewer_than_two(names["item"], "item", len(catalogue))
+    scope = csr.Scope(
+        lows=(users.low, items.low),
+        sizes=(users.size, len(catalogue)),
+        positions=positions,
+        bounds=stored_range(*rules.rating_range),
+    )
+    columns = (users.pieces, items.pieces, values)
+    grouped = csr.group(columns, scope)
+    for pieces in columns:
+        pieces.clear()
+    rows = csr.settle(grouped, rules.duplicates == "mean")
+    check_rows(rows, names, rules.duplicates)
+    known = np.flatnonzero(rows.counts) if n_users is None else np.arange(n_users)
+    refuse_fewer_than_two(names["user"], "user", known.size)
+    user_ids = users.ids(known).alias("user")
+    return Parts(catalogue, user_ids, *rows.packed(known))
+
+
+def placed(
+    items: Numbered, occur: NDArray[np.int64], catalogue: Catalogue | None
+) -> tuple[Catalogue, NDArray[np.uint32]]:
+    """The catalogue, and the position in it of each number; `occur` says which numbers do."""
+    from tacit.kernels.csr import UNWANTED
+
+    positions = np.full(items.size, UNWANTED, dtype=np.uint32)
+    if catalogue is None:
+        positions[occur] = np.arange(occur.size)
+        return Catalogue(items.ids(occur), public=False), positions
+    found = catalogue.positions(items.ids(occur))
+    positions[occur[found >= 0]] = found[found >= 0]
+    return catalogue, positions
+
+
+def _in_place(items: Numbered, catalogue: Catalogue | None) -> tuple[Catalogue, NDArray[np.uint32]]:
+    """The same for numbers that are positions already."""
+    everything = np.arange(items.size)
+    if catalogue is None:
+        catalogue = Catalogue(items.ids(everything), public=False)
+    return catalogue, everything.astype(np.uint32)
+
+
+def check_rows(rows: "Rows", names: Mapping[str, str], duplicates: Duplicates) -> None:
+    """Refuse repeated pairs, unless they are to be merged, and rows without any rating at all."""
+    if rows.repeated and duplicates == "error":
+        raise DataError(
+            f"columns {names['user']!r} and {names['item']!r}: {rows_text(rows.repeated)} repeat a "
+            "pair of user and item; give duplicates='last' or 'mean' to merge them"
+        )
+    if not rows.lengths.any():
+        raise DataError(f"column {names['item']!r}: no row has an item of the catalogue")
+
+
+def refuse_fewer_than_two(name: str, role: str, found: int) -> None:
+    """Refuse a single user or a single item."""
+    if found < 2:
+        raise DataError(f"column {name!r}: {found} {role} in all; at least 2 are needed")
+
+
+def _check_values(pieces: list[NDArray[Any]], name: str, rating_range: tuple[float, float]) -> None:
+    """Refuse ratings that are NaN or out of range; float32 ratings meet the range as float32."""
+    from tacit.kernels.csr import bad_values
+
+    low, high = (pieces[0].dtype.type(bound) for bound in rating_range)
+    missing, outside = bad_values(pieces, low, high)
+    if missing:
+        raise DataError(f"column {name!r}: {rows_text(missing)} without a rating (NaN)")
+    if outside:
+        raise DataError(
+            f"column {name!r}: {rows_text(outside)} outside of the rating range "
+            f"[{rating_range[0]:g}, {rating_range[1]:g}]"
+        )

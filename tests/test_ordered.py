@@ -1,0 +1,169 @@
+"""Files that are sorted by user take a quick way in, and nobody can tell from the result."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.assembly import Rules
+from tacit.catalogue import Catalogue
+from tacit.errors import DataError
+from tacit.kernels import pieces
+from tacit.ordered import read_ordered
+from tacit.ratings import Columns, Ratings
+
+STARS = (0.5, 5.0)
+PLAIN = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64}
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files take the quick way too, with several threads."""
+    monkeypatch.setattr("tacit.ordered._FEWEST", 1)
+    monkeypatch.setattr(pieces, "usable_cores", lambda: 3)
+
+
+def frame_of(triples: list[tuple[int, int, float]], **kinds: Any) -> pl.DataFrame:
+    return pl.DataFrame(triples, schema={**PLAIN, **kinds}, orient="row")
+
+
+def written(path: Path, frame: pl.DataFrame) -> Path:
+    frame.write_parquet(path, row_group_size=5)
+    return path
+
+
+def quick(paths: list[Path], **rules: Any) -> bool:
+    """Whether files can be read in the quick way."""
+    given = {"duplicates": "last", "catalogue": None, "rating_range": STARS, **rules}
+    return read_ordered(paths, Columns(), Rules.checked(**given)) is not None
+
+
+def check_same(path: Path, frame: pl.DataFrame, **options: Any) -> None:
+    """Both ways give the same, or the same error."""
+    assert quick([path], **options)
+    options = {"rating_range": STARS, **options}
+    ratings = Ratings.from_file(path, **options)
+    expected = Ratings.from_frame(frame, **options)
+    assert ratings.digest() == expected.digest()
+    assert ratings.catalogue == expected.catalogue
+    assert ratings.items.dtype == expected.items.dtype
+
+
+@pytest.mark.parametrize("duplicates", ["last", "mean"])
+@pytest.mark.parametrize("catalogue", [None, Catalogue([9, 2, 5, 0, 77]), Catalogue(["2", "3"])])
+def test_the_quick_way_gives_the_same(
+    tmp_path: Path, catalogue: Catalogue | None, duplicates: str
+) -> None:
+    ratings = st.tuples(st.integers(-3, 9), st.integers(0, 12), st.integers(1, 10))
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.lists(ratings, min_size=1, max_size=60))
+    def check(drawn: list[tuple[int, int, int]]) -> None:
+        triples = [(-9, 2, 1.0), (-9, 3, 1.0), *((u, i, v / 2) for u, i, v in drawn), (99, 2, 5.0)]
+        frame = frame_of(triples).sort("user", maintain_order=True)
+        path = written(tmp_path / "r.parquet", frame)
+        check_same(path, frame, duplicates=duplicates, catalogue=catalogue)
+
+    check()
+
+
+@pytest.mark.parametrize("user", [pl.Int32, pl.Int64, pl.UInt32])
+@pytest.mark.parametrize("item", [pl.Int32, pl.UInt32])
+@pytest.mark.parametrize("rating", [pl.Float32, pl.Float64])
+def test_columns_of_plain_types(tmp_path: Path, user: Any, item: Any, rating: Any) -> None:
+    triples = [(k // 3, (7 * k) % 10, 1.0 + k % 4) for k in range(30)]
+    frame = frame_of(triples, user=user, item=item, rating=rating)
+    check_same(written(tmp_path / "r.parquet", frame), frame)
+
+
+def test_items_beyond_16_bits(tmp_path: Path) -> None:
+    triples = [(k // 3, 100_000 - 7 * k, 1.0 + k % 4) for k in range(30)]
+    frame = frame_of(triples)
+    path = written(tmp_path / "r.parquet", frame)
+    check_same(path, frame)
+    check_same(path, frame, catalogue=Catalogue(np.arange(100_001)))
+    late = frame_of([(k // 3, 5 + k, 1.0) for k in range(1500)] + [(500, 70_000, 1.0)])
+    assert not quick([written(path, late)])
+    assert Ratings.from_file(path, rating_range=STARS).n_items == 1501
+
+
+def test_several_files(tmp_path: Path) -> None:
+    parts = [[(1, 1, 1.0), (2, 1, 2.0)], [(2, 2, 3.0), (2, 1, 4.0)], [(3, 1, 5.0)]]
+    paths = [written(tmp_path / f"{k}.parquet", frame_of(part)) for k, part in enumerate(parts)]
+    assert quick(paths)
+    ratings = Ratings.from_file(paths, rating_range=STARS, duplicates="last")
+    assert ratings.user_ids.to_list() == [1, 2, 3]
+    assert ratings.values.tolist() == [1.0, 4.0, 3.0, 5.0]
+    assert not quick(paths[::-1])
+    back = Ratings.from_file(paths[::-1], rating_range=STARS, duplicates="last")
+    assert back.values.tolist() == [1.0, 2.0, 3.0, 5.0]
+
+
+PLAIN_ROWS = [(1, 1, 1.0), (1, 2, 2.0), (2, 1, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("frame", "error"),
+    [
+        (frame_of([*PLAIN_ROWS, (1, 3, 1.0)]), None),
+        (frame_of([(k // 2, k % 2, 1.0) for k in range(2400)] + [(0, 7, 1.0)]), None),
+        (frame_of([*PLAIN_ROWS, (3, -1, 1.0)]), None),
+        (frame_of([*PLAIN_ROWS, (3, 1 << 40, 1.0)]), None),
+        (frame_of([*PLAIN_ROWS, (2**32 - 1, 3, 1.0)], user=pl.UInt32), None),
+        (frame_of(PLAIN_ROWS).cast({"user": pl.String}), None),
+        (frame_of(PLAIN_ROWS).cast({"rating": pl.Int8}), None),
+        (frame_of([*PLAIN_ROWS, (3, 1, 5.5)]), "1 row outside"),
+        (frame_of([*PLAIN_ROWS, (3, 1, float("nan"))]), "1 row without a rating"),
+        (frame_of([*PLAIN_ROWS, (3, 1, None)]), "1 row without a rating"),  # type: ignore[list-item]
+        (frame_of([*PLAIN_ROWS, (None, 1, 1.0)]), "1 row without an id"),  # type: ignore[list-item]
+        (frame_of([]), "0 rows"),
+    ],
+)
+def test_anything_else_takes_the_general_way(
+    tmp_path: Path, frame: pl.DataFrame, error: str | None
+) -> None:
+    path = written(tmp_path / "r.parquet", frame)
+    assert not quick([path])
+    if error is None:
+        ratings = Ratings.from_file(path, rating_range=STARS)
+        assert ratings.digest() == Ratings.from_frame(frame, rating_range=STARS).digest()
+    else:
+        with pytest.raises(DataError, match=error):
+            Ratings.from_file(path, rating_range=STARS)
+
+
+@pytest.mark.parametrize(
+    ("triples", "error"),
+    [
+        ([*PLAIN_ROWS, (2, 1, 1.0)], "1 row repeat"),
+        ([(1, 1, 1.0), (1, 2, 1.0)], "'user': 1 user in all"),
+        ([(1, 1, 1.0), (2, 1, 1.0)], "'item': 1 item in all"),
+    ],
+)
+def test_errors_are_the_same(
+    tmp_path: Path, triples: list[tuple[int, int, float]], error: str
+) -> None:
+    path = written(tmp_path / "r.parquet", frame_of(triples))
+    with pytest.raises(DataError, match=error):
+        Ratings.from_file(path, rating_range=STARS)
+    with pytest.raises(DataError, match="no row has an item of the catalogue"):
+        Ratings.from_file(path, rating_range=STARS, catalogue=Catalogue([7, 8]))
+
+
+def test_the_first_user_may_be_the_lowest_of_all(tmp_path: Path) -> None:
+    frame = frame_of([(-(2**63), 1, 1.0), (-(2**63), 2, 2.0), (2**63 - 1, 1, 3.0)])
+    check_same(written(tmp_path / "r.parquet", frame), frame)
+
+
+def test_an_older_polars_takes_the_general_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "r.parquet", frame_of(PLAIN_ROWS))
+    assert quick([path])
+    monkeypatch.delattr(pl.LazyFrame, "collect_batches")
+    assert not quick([path])
+    assert Ratings.from_file(path, rating_range=STARS).n_users == 2
