@@ -23,7 +23,9 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/frank_wolfe.py
+	$(BIN)/python benchmarks/oja.py
 	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/methods.py --users 50000
 
 docs: $(READY)
 	$(BIN)/python -m pytest docs README.md

@@ -5,7 +5,7 @@ import os
 
 from tacit.errors import EngineError
 
-__all__ = ["check_memory", "usable_cores"]
+__all__ = ["check_memory", "physical_memory", "usable_cores"]
 
 
 def usable_cores() -> int:
@@ -15,17 +15,17 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def check_memory(needed: int, what: str) -> None:
-    """Refuse what cannot fit into this machine's memory, before anything is computed."""
-    there = _physical_memory()
-    if needed > there:
-        raise EngineError(
-            f"{what} would need {needed:,} bytes and this machine has {there:,}; "
-            "use a form that needs no such matrix (eigen='oja'), or fewer items"
-        )
+def check_memory(needed: int, what: str, instead: str) -> None:
+    """Refuse what cannot fit into this machine's memory, before anything is computed.
+
+    `what` names it in public numbers only; `instead` says what to do.
+    """
+    if needed > physical_memory():
+        raise EngineError(f"{what} than this machine has ({physical_memory():,} bytes); {instead}")
 
 
-def _physical_memory() -> float:
+def physical_memory() -> float:
+    """Return the bytes of memory of this machine."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # a system that does not tell

@@ -123,7 +123,7 @@ class ApproximateFrankWolfe(Preparation):
         return min(1.0, max(0.0, descent / length)) if length > 0 else 0.0
 
     def _norm(self, facts: Facts) -> float:
-        """Return a row norm that never bites unless one is given: Algorithm 3 has no projection."""
+        """Return a norm far beyond any row unless one is given: Alg. 3 has no projection."""
         if self.row_norm is not None:
             return self.row_norm
         lo, hi = facts.rating_range

@@ -43,7 +43,8 @@ def run(
         int | None, typer.Option(help="At most this many ratings a user count.")
     ] = None,
     algorithm: Annotated[
-        str | None, typer.Option(help="frank-wolfe; chosen by rule if left out.")
+        str | None,
+        typer.Option(help="frank-wolfe, oja, svd, pgd, cleansing or sgld; by rule if left out."),
     ] = None,
     settings: Annotated[
         list[str] | None,

@@ -44,7 +44,11 @@ class ThreadEngine:
         if self._rows is None:
             raise EngineError("the engine holds no rows: take(ratings) comes first")
         needed = 8 * int(np.prod(statistic.shape)) * (self._threads + 4)
-        check_memory(needed, f"a sum of shape {statistic.shape}")
+        check_memory(
+            needed,
+            f"a sum of shape {statistic.shape} would need {needed:,} bytes, more",
+            "use a form that needs no such matrix (eigen='oja'), or fewer items",
+        )
         return BoundedSum(statistic.units(self._rows, unit, self._each), unit)
 
     def _each(self, task: Callable[[int, int], Result]) -> list[Result]:

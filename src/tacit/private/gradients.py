@@ -24,7 +24,8 @@ class FactorGradient:
 
     *Paper:* none; [liu2015fast] in a form with a guarantee.
     *Guarantee:* Frobenius norm. A user's term has norm at most C, clipped and checked in
-    integers: add_remove C, replace 2 C (two opposite terms reach it).
+    integers: add_remove C, replace 2 C (two opposite terms come
+    as close to it as the ridge allows).
     """
 
     bounds: RowBounds

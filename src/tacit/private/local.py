@@ -102,7 +102,11 @@ class FilledRows:
     def __init__(self, rows: RowArrays) -> None:
         """Begin at Y = 0, if there is room for it."""
         shape = (rows.indptr.size - 1, rows.offsets.size)
-        check_memory(4 * shape[0] * shape[1], "rows filled in over all items")
+        check_memory(
+            4 * shape[0] * shape[1],
+            f"everyone's row filled in over {shape[1]} items would need more memory",
+            "use FrankWolfe, which keeps rated items only, or fewer items",
+        )
         self.matrix = np.zeros(shape, dtype=np.float32)
         self._taken: _Taken[LinearStep] = _Taken()
 

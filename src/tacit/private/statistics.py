@@ -212,7 +212,8 @@ def product_sensitivity(bound: float, columns: int) -> Sensitivity:
 
 def _check_orthonormal(block: NDArray[np.float64]) -> None:
     """Refuse columns that are not orthonormal: the sensitivity would not hold (Alg. 2's slip)."""
-    if not np.allclose(block.T @ block, np.eye(block.shape[1]), rtol=0.0, atol=1e-9):
+    columns = block.shape[1]
+    if not np.allclose(block.T @ block, np.eye(columns), rtol=0.0, atol=1e-9 / columns):
         raise PrivacyError("the columns of a product must be orthonormal; nothing was summed")
 
 

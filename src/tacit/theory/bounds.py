@@ -129,8 +129,8 @@ def frank_wolfe_risk(
 
     With `start`, the excess of F-hat at the start, (1 - 1/T)^T of it is added.
 
-    *Paper:* Theorem A.1, with no hidden constant. The proof sums its recursion without that last
-    term, and without it the theorem is wrong: see `share_kept`.
+    *Paper:* Theorem A.1, as printed but for that last term, which its proof loses (`share_kept`).
+    Its curvature 2 k^2/|Omega| should be 4 k^2/|Omega|, the ball's diameter being 2 k.
     """
     walked = problem.nuclear_norm**2 / (problem.ratings * rounds)
     return walked + slack + share_kept(rounds) * start

@@ -212,7 +212,7 @@ def _notes(plan: Plan) -> list[str]:
         f"{share_kept(plan.rounds):.0%} of the error they start with where k is the true nuclear "
         "norm; a k of 1.6 times that leaves room.",
         "Practice differs: the paper's own runs used 5 to 50 rounds, chosen on the ratings; the "
-        "default here is 10.",
+        "default of FrankWolfe is 10.",
     ]
     chosen = next(noise for noise in plan.noise if noise.neighbours is plan.neighbours)
     if chosen.ratio < 1:
