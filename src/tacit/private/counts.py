@@ -40,9 +40,9 @@ class ItemSums:
         """Sums and counts, by items."""
         return (2, self.bounds.offsets.size)
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Sum the users' weighted ratings and weights."""
-        arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
+        arrays = rows.bounded(self.bounds, each)
         middle, half = sum(self.rating_range) / 2, (self.rating_range[1] - self.rating_range[0]) / 2
         radius = math.floor(1.0 / unit * (1 - 1e-12))
 
@@ -67,7 +67,7 @@ class UserCount:
     shape: tuple[int, ...] = field(default=(1,), init=False)
     symmetric: bool = field(default=False, init=False)
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:  # noqa: ARG002
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:  # noqa: ARG002
         """Count users, each as the largest number of units that is at most one."""
         one = math.floor(1.0 / unit * (1 - 1e-12))
         return np.array([rows.n_users * one], dtype=np.int64)
@@ -98,8 +98,8 @@ class RatingCount:
         """The whole term."""
         return float(self.most)
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Count ratings, each as the largest number of units that is at most one."""
-        arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
+        arrays = rows.bounded(self.bounds, each)
         counted = np.minimum(np.diff(arrays.indptr), self.most).sum()
         return np.array([int(counted) * math.floor(1.0 / unit * (1 - 1e-12))], dtype=np.int64)

@@ -53,10 +53,10 @@ class FilledCovariance:
         """Items by items."""
         return (self.bounds.offsets.size, self.bounds.offsets.size)
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Bring everyone's row up to date and sum the outer products."""
-        arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
-        state = rows.state(FilledRows, self.bounds, each)  # type: ignore[arg-type]
+        arrays = rows.bounded(self.bounds, each)
+        state = rows.state(FilledRows, self.bounds, each)
         fresh, missing = state.missing(self.steps)
         if fresh:
             state.matrix[:] = 0.0

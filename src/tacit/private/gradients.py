@@ -50,9 +50,9 @@ class FactorGradient:
         """Items by factors."""
         return self.factors.shape
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Let everyone solve for her factors and sum the clipped gradients."""
-        arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
+        arrays = rows.bounded(self.bounds, each)
         most_squared = math.floor((self.clip / unit) ** 2 * (1 - 1e-12))
         quanta = Quanta(self.clip, unit, most_squared)
 

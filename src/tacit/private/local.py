@@ -75,7 +75,7 @@ class FittedValues:
         self._moved = False
         self._taken: _Taken[RankOneStep] = _Taken()
 
-    def catch_up(self, steps: tuple[RankOneStep, ...], each: EachRange[None]) -> StepArrays:
+    def catch_up(self, steps: tuple[RankOneStep, ...], each: EachRange) -> StepArrays:
         """Take all steps but the newest, and return that one for the caller's pass to take.
 
         If there is none to take, it is a step that does not move. `done` must follow.

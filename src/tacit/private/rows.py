@@ -6,7 +6,7 @@ see to that); they refuse to be pickled, and show nothing when printed.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,14 @@ __all__ = ["EachRange", "RowBounds", "Rows"]
 
 Result = TypeVar("Result")
 State = TypeVar("State")
-EachRange = Callable[[Callable[[int, int], Result]], list[Result]]
-"""Runs a task on ranges lo <= user < hi that together cover all users."""
+
+
+class EachRange(Protocol):
+    """Runs a task on ranges lo <= user < hi that together cover all users."""
+
+    def __call__(self, task: Callable[[int, int], Result]) -> list[Result]:
+        """Return what the task gave for each range, in order."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +86,7 @@ class Rows:
         """Where rows begin; used to share the work evenly."""
         return self.__ratings.indptr
 
-    def bounded(self, bounds: RowBounds, each: EachRange[None]) -> RowArrays:
+    def bounded(self, bounds: RowBounds, each: EachRange) -> RowArrays:
         """Return the rows under these bounds, bounding them anew if they changed."""
         if self.__arrays is None or self.__bounds is not bounds:
             self.__bounds, self.__arrays, self.__state = None, None, None
@@ -88,7 +94,7 @@ class Rows:
             self.__bounds = bounds
         return self.__arrays
 
-    def state(self, kind: type[State], bounds: RowBounds, each: EachRange[None]) -> State:
+    def state(self, kind: type[State], bounds: RowBounds, each: EachRange) -> State:
         """Return the users' local state of this kind, made anew for other bounds."""
         arrays = self.bounded(bounds, each)
         if not isinstance(self.__state, kind):
@@ -97,7 +103,7 @@ class Rows:
         return state
 
 
-def _bound(ratings: Ratings, bounds: RowBounds, each: EachRange[None]) -> RowArrays:
+def _bound(ratings: Ratings, bounds: RowBounds, each: EachRange) -> RowArrays:
     indptr, items, values = _choice(ratings, bounds, each)
     if bounds.presence:
         values = np.broadcast_to(np.float32(1.0), values.shape)
@@ -109,7 +115,7 @@ def _bound(ratings: Ratings, bounds: RowBounds, each: EachRange[None]) -> RowArr
     return rows
 
 
-def _choice(ratings: Ratings, bounds: RowBounds, each: EachRange[None]) -> tuple[Any, Any, Any]:
+def _choice(ratings: Ratings, bounds: RowBounds, each: EachRange) -> tuple[Any, Any, Any]:
     """Return the ratings that count: all of them, untouched, if no row is too long."""
     lengths = np.diff(ratings.indptr)
     if bounds.most is None or not np.any(lengths > bounds.most):

@@ -77,7 +77,7 @@ class Statistic(Protocol):
         """How many bits one user's largest term may have for her loops to be exact."""
         ...
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Sum the users' terms, as integers, in multiples of `unit`."""
         ...
 
@@ -117,11 +117,11 @@ class ResidualCovariance:
         """Items by items."""
         return (self.bounds.offsets.size, self.bounds.offsets.size)
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Take the newest step and sum the outer products, in one pass over the ratings."""
-        arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
-        state = rows.state(FittedValues, self.bounds, each)  # type: ignore[arg-type]
-        step = state.catch_up(self.steps, each)  # type: ignore[arg-type]
+        arrays = rows.bounded(self.bounds, each)
+        state = rows.state(FittedValues, self.bounds, each)
+        step = state.catch_up(self.steps, each)
         quanta = quanta_of(self.bound, unit)
 
         def part(lo: int, hi: int) -> Units:
@@ -185,13 +185,13 @@ class ResidualProduct:
         """Items by columns."""
         return self.block.shape
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Take the newest step and sum the products, in one pass over the ratings."""
         _check_orthonormal(self.block)
         _check_rounding(unit, self.block.size, self.bound)
-        arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
-        state = rows.state(FittedValues, self.bounds, each)  # type: ignore[arg-type]
-        step = state.catch_up(self.steps, each)  # type: ignore[arg-type]
+        arrays = rows.bounded(self.bounds, each)
+        state = rows.state(FittedValues, self.bounds, each)
+        step = state.catch_up(self.steps, each)
         quanta = Quanta(self.bound, unit, 0)
 
         def part(lo: int, hi: int) -> Units:
@@ -250,12 +250,12 @@ class ResidualEnergy:
         """The whole term."""
         return self.bound**2
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Take the newest step and sum the energies, in one pass over the ratings."""
         _check_orthonormal(self.direction[:, None])
-        arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
-        state = rows.state(FittedValues, self.bounds, each)  # type: ignore[arg-type]
-        step = state.catch_up(self.steps, each)  # type: ignore[arg-type]
+        arrays = rows.bounded(self.bounds, each)
+        state = rows.state(FittedValues, self.bounds, each)
+        step = state.catch_up(self.steps, each)
         most = math.floor(self.bound**2 / unit * (1 - 1e-12))
         quanta = Quanta(self.bound, unit, most)
 
@@ -298,11 +298,11 @@ class DescentMoments:
         """The most that one term can be."""
         return 4 * self.bounds.norm**2
 
-    def units(self, rows: Rows, unit: float, each: EachRange[Units]) -> Units:
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Take the newest step and sum the moments, in one pass over the ratings."""
-        arrays = rows.bounded(self.bounds, each)  # type: ignore[arg-type]
-        state = rows.state(FittedValues, self.bounds, each)  # type: ignore[arg-type]
-        step = state.catch_up(self.steps, each)  # type: ignore[arg-type]
+        arrays = rows.bounded(self.bounds, each)
+        state = rows.state(FittedValues, self.bounds, each)
+        step = state.catch_up(self.steps, each)
         quanta = Quanta(self.peak, math.floor(self.peak / unit * (1 - 1e-12)), 0)
 
         def part(lo: int, hi: int) -> Units:
