@@ -177,7 +177,7 @@ def test_user_and_item_ids_are_matched_by_value_across_types(kind):
         ([("ann", "tea", 6.0)], "'rating': 1 row without a rating in the rating range"),
         ([("ann", "tea", float("nan"))], "'rating': 1 row without"),
         ([("ann", "tea", None)], "'rating': 1 row without"),
-        ([("ann", "tea", 1.0), ("ann", "tea", 1.0)], "1 row repeat a pair"),
+        ([("ann", "tea", 1.0), ("ann", "tea", 1.0)], "1 row with a pair"),
         ([("ann", None, 1.0)], "'item': 1 row without an id"),
     ],
 )

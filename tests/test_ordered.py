@@ -139,7 +139,7 @@ def test_anything_else_takes_the_general_way(
 @pytest.mark.parametrize(
     ("triples", "error"),
     [
-        ([*PLAIN_ROWS, (2, 1, 1.0)], "1 row repeat"),
+        ([*PLAIN_ROWS, (2, 1, 1.0)], "1 row with a pair"),
         ([(1, 1, 1.0), (1, 2, 1.0)], "'user': 1 user in all"),
         ([(1, 1, 1.0), (2, 1, 1.0)], "'item': 1 item in all"),
     ],

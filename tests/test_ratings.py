@@ -109,7 +109,7 @@ def test_rows_agree_with_a_plain_reference(kind: str, rule: str) -> None:
         assert not ratings.catalogue.public
         repeated = len(triples) - sum(map(len, expected.values()))
         if repeated:
-            with pytest.raises(DataError, match=f"{repeated} rows? repeat a pair"):
+            with pytest.raises(DataError, match=f"{repeated} rows? with a pair"):
                 of(triples)
         else:
             assert of(triples).digest() == ratings.digest()
@@ -293,7 +293,7 @@ def test_columns_of_a_sparse_matrix_are_the_catalogues_items() -> None:
     with pytest.raises(DataError, match="2 columns for a catalogue of 3 items"):
         Ratings.from_sparse(matrix, rating_range=(0, 3), catalogue=Catalogue([1, 2, 3]))
     twice = sparse.coo_array(([1.0, 2.0, 2.0], ([0, 0, 1], [1, 1, 0])))
-    with pytest.raises(DataError, match="1 row repeat"):
+    with pytest.raises(DataError, match="1 row with a pair"):
         Ratings.from_sparse(twice, rating_range=(0, 3))
     merged = Ratings.from_sparse(twice, rating_range=(0, 3), duplicates="mean")
     assert merged.values.tolist() == [1.5, 2.0]

@@ -43,7 +43,7 @@ BAD: dict[str, tuple[list[tuple[Any, Any, Any]], str]] = {
     "true rating": ([("a", "secrettea", True), ("b", "x", False)], "'rating': 2 rows of type Bool"),
     "single user": ([GOOD[1], GOOD[2]], "'user': 1 user in all; at least 2"),
     "single item": ([GOOD[0], GOOD[1]], "'item': 1 item in all; at least 2"),
-    "repeated": ([*GOOD, GOOD[0], GOOD[0], GOOD[1]], "'user' and 'item': 3 rows repeat a pair"),
+    "repeated": ([*GOOD, GOOD[0], GOOD[0], GOOD[1]], "'user' and 'item': 3 rows with a pair"),
 }
 
 

@@ -198,8 +198,9 @@ def check_rows(rows: "Rows", names: Mapping[str, str], duplicates: Duplicates) -
     """Refuse repeated pairs, unless they are to be merged, and rows without any rating at all."""
     if rows.repeated and duplicates == "error":
         raise DataError(
-            f"columns {names['user']!r} and {names['item']!r}: {rows_text(rows.repeated)} repeat a "
-            "pair of user and item; give duplicates='last' or 'mean' to merge them"
+            f"columns {names['user']!r} and {names['item']!r}: {rows_text(rows.repeated)} with a "
+            "pair of user and item given before; duplicates='last' or 'mean' merges them "
+            "(on the command line: --duplicates)"
         )
     if not rows.lengths.any():
         raise DataError(f"column {names['item']!r}: no row has an item of the catalogue")

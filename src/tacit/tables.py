@@ -198,7 +198,10 @@ def places_of(
 ) -> dict[str, int]:
     """The position of each role's column, by the caller's choice or by its header."""
     found = f" Columns found: {_listed(names)}." if shown else ""
-    hint = f"{found} Say which with {_spelled(wanted)}, by name or by position from 0."
+    hint = (
+        f"{found} Say which with {_spelled(wanted)}, by name or by position from 0 "
+        "(on the command line: --user-column and its sisters)."
+    )
     places: dict[str, int] = {}
     for role, choice in wanted.items():
         matches = _matches(role, choice, names)

@@ -22,6 +22,8 @@ from tacit.errors import TacitError, TacitWarning
 
 __all__ = ["app", "main"]
 
+_INTERRUPTED = 130
+
 UsageError: Any = typer.BadParameter.__base__  # of unknown options, missing arguments and the like
 
 app = typer.Typer(
@@ -58,14 +60,16 @@ def main() -> None:
     warnings.simplefilter("always", TacitWarning)
     warnings.showwarning = _show_warning
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
     except TacitError as error:
         _fail(str(error))
     except UsageError as error:
         _fail(error.format_message())
     except (KeyboardInterrupt, typer.Abort):
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:
         typer.echo("tacit: interrupted; nothing half-done was left behind", err=True)
-        sys.exit(130)
+    sys.exit(code)
 
 
 def _fail(message: str) -> NoReturn:

@@ -216,8 +216,8 @@ def _columns(
     repeated = len(users) - pl.DataFrame({"user": users, "item": items}).n_unique()
     if repeated:
         raise DataError(
-            f"columns {users.name!r} and {items.name!r}: {rows_text(repeated)} repeat a pair of "
-            "user and item; hold each rating out once"
+            f"columns {users.name!r} and {items.name!r}: {rows_text(repeated)} with a pair of "
+            "user and item given before; hold each rating out once"
         )
     return users, items, ratings.to_numpy()
 

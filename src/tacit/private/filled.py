@@ -1,16 +1,14 @@
 """The covariance of rows filled in over all items, with the proof of its sensitivity."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from tacit.budget import Sensitivity
 from tacit.kernels.filled import descend, map_rows, quantise_rows
 from tacit.kernels.residuals import Quanta
 from tacit.private.local import FilledRows, LinearStep
 from tacit.private.rows import EachRange, RowBounds, Rows
-from tacit.private.statistics import Units, quanta_of, sum_parts
+from tacit.private.statistics import OuterProducts, Units, quanta_of, sum_parts
 
 __all__ = ["FilledCovariance"]
 
@@ -18,7 +16,7 @@ _BLOCK = 1024  # users at a time: 2^10 terms of 42 bits stay exact in a double's
 
 
 @dataclass(frozen=True, eq=False)
-class FilledCovariance:
+class FilledCovariance(OuterProducts):
     """W = sum_i Y_i^T Y_i after the published linear steps and one more gradient step.
 
     In round t, with all earlier maps M taken, Y_i <- Y_i + rates[t] P(Y*_i - Y_i), and the whole
@@ -26,9 +24,9 @@ class FilledCovariance:
 
     *Paper:* Algorithm 5, W^(t), with the gradient's sign and index put right, and rows clipped,
     which its noise needs and it does not do.
-    *Guarantee:* as ResidualCovariance: B^2, and sqrt2 B^2 when a row is replaced. A user's row is
-    brought up to date by itself, so that rounding does not depend on who else is there. Rows are
-    integers of at most 21 bits held in doubles; blocks of 1024 of them multiply exactly.
+    *Guarantee:* that of OuterProducts. A user's row is brought up to date by itself, so that
+    rounding does not depend on who else is there. Rows are integers of at most 21 bits held in
+    doubles; blocks of 1024 of them multiply exactly.
     """
 
     bounds: RowBounds
@@ -37,21 +35,6 @@ class FilledCovariance:
     bound: float
     symmetric: bool = field(default=True, init=False)
     term_bits: int = field(default=42, init=False)
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """B^2, and sqrt2 B^2 when a row is replaced."""
-        return Sensitivity(add_remove=self.bound**2, replace=math.sqrt(2.0) * self.bound**2)
-
-    @property
-    def peak(self) -> float:
-        """No entry of y y^T exceeds ||y||^2."""
-        return self.bound**2
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Items by items."""
-        return (self.bounds.offsets.size, self.bounds.offsets.size)
 
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Bring everyone's row up to date and sum the outer products."""

@@ -7,6 +7,7 @@ they are exact: no order of summation, thread count or rounding can change the b
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
@@ -15,13 +16,15 @@ from numpy.typing import NDArray
 
 from tacit.budget import Sensitivity
 from tacit.errors import EngineError, PrivacyError
-from tacit.kernels.residuals import Quanta, covariance, energy, moments, product
+from tacit.kernels.residuals import Quanta, StepArrays, covariance, energy, moments, product
+from tacit.kernels.rows import RowArrays
 from tacit.private.local import FittedValues, RankOneStep
 from tacit.private.rows import EachRange, RowBounds, Rows
 
 __all__ = [
     "BoundedSum",
     "DescentMoments",
+    "OuterProducts",
     "ResidualCovariance",
     "ResidualEnergy",
     "ResidualProduct",
@@ -32,6 +35,8 @@ __all__ = [
 ]
 
 Units = NDArray[np.int64]
+Fitted = NDArray[np.float32]
+Part = Callable[[RowArrays, Fitted, StepArrays, int, int], Units]
 
 
 class BoundedSum:
@@ -82,25 +87,16 @@ class Statistic(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class ResidualCovariance:
-    """W = sum_i A_i^T A_i, the second moment of the users' residuals on Omega.
+class OuterProducts:
+    """What sums of outer products a a^T of bounded rows, ||a|| <= B, have in common.
 
-    A_i = P(Y_i - Y*_i) after the published `steps`, clipped to ||A_i|| <= `bound`.
-
-    *Paper:* Algorithm 1, W^(t); with no steps Algorithm 4, W.
-    *Guarantee:* Frobenius norm. A user's term a a^T has norm ||a||^2 <= B^2. add_remove changes
-    the sum by one term: B^2. replace changes it by a a^T - b b^T, and
-    ||a a^T - b b^T||^2 = ||a||^4 + ||b||^4 - 2 (a.b)^2 <= 2 B^4: sqrt2 B^2, reached by
-    orthogonal a, b. A user's residual depends on her own row and on what is published only, so
-    nobody else's term moves. The clip is made and checked in integers (kernels.residuals).
+    *Guarantee:* Frobenius norm. A user's term has norm ||a||^2 <= B^2, so add_remove is B^2.
+    replace changes the sum by a a^T - b b^T, and ||a a^T - b b^T||^2 =
+    ||a||^4 + ||b||^4 - 2 (a.b)^2 <= 2 B^4: sqrt2 B^2, reached by orthogonal a, b.
     """
 
     bounds: RowBounds
-    steps: tuple[RankOneStep, ...]
     bound: float
-    symmetric: bool = field(default=True, init=False)
-    term_bits: int = field(default=52, init=False)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -117,20 +113,54 @@ class ResidualCovariance:
         """Items by items."""
         return (self.bounds.offsets.size, self.bounds.offsets.size)
 
-    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
-        """Take the newest step and sum the outer products, in one pass over the ratings."""
+
+class _OfResiduals:
+    """What statistics of the users' residuals after the published steps have in common."""
+
+    bounds: RowBounds
+    steps: tuple[RankOneStep, ...]
+
+    def _pass(self, rows: Rows, each: EachRange, part: Part) -> Units:
+        """Bring local state up to date, and sum what `part` makes of each range of users.
+
+        The newest step is left for the part's own pass over the ratings to take.
+        """
         arrays = rows.bounded(self.bounds, each)
         state = rows.state(FittedValues, self.bounds, each)
         step = state.catch_up(self.steps, each)
+        total = sum_parts(each(lambda lo, hi: part(arrays, state.values, step, lo, hi)))
+        state.done(self.steps)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualCovariance(_OfResiduals, OuterProducts):
+    """W = sum_i A_i^T A_i, the second moment of the users' residuals on Omega.
+
+    A_i = P(Y_i - Y*_i) after the published `steps`, clipped to ||A_i|| <= `bound`.
+
+    *Paper:* Algorithm 1, W^(t); with no steps Algorithm 4, W.
+    *Guarantee:* that of OuterProducts. A user's residual depends on her own row and on what is
+    published only, so nobody else's term moves. The clip is made and checked in integers
+    (kernels.residuals).
+    """
+
+    bounds: RowBounds
+    steps: tuple[RankOneStep, ...]
+    bound: float
+    symmetric: bool = field(default=True, init=False)
+    term_bits: int = field(default=52, init=False)
+
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
+        """Take the newest step and sum the outer products, in one pass over the ratings."""
         quanta = quanta_of(self.bound, unit)
 
-        def part(lo: int, hi: int) -> Units:
+        def part(arrays: RowArrays, fitted: Fitted, step: StepArrays, lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)
-            covariance(arrays, state.values, step, quanta, lo, hi, total)
+            covariance(arrays, fitted, step, quanta, lo, hi, total)
             return total
 
-        total = sum_parts(each(part))
-        state.done(self.steps)
+        total = self._pass(rows, each, part)
         return total + np.triu(total, 1).T
 
 
@@ -149,7 +179,7 @@ def sum_parts(parts: list[Units]) -> Units:
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualProduct:
+class ResidualProduct(_OfResiduals):
     """(sum_i A_i^T A_i) V for a block V of orthonormal columns: nothing items-by-items exists.
 
     Residuals as in ResidualCovariance.
@@ -189,19 +219,14 @@ class ResidualProduct:
         """Take the newest step and sum the products, in one pass over the ratings."""
         _check_orthonormal(self.block)
         _check_rounding(unit, self.block.size, self.bound)
-        arrays = rows.bounded(self.bounds, each)
-        state = rows.state(FittedValues, self.bounds, each)
-        step = state.catch_up(self.steps, each)
         quanta = Quanta(self.bound, unit, 0)
 
-        def part(lo: int, hi: int) -> Units:
+        def part(arrays: RowArrays, fitted: Fitted, step: StepArrays, lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)
-            product(arrays, state.values, step, self.block, quanta, lo, hi, total)
+            product(arrays, fitted, step, self.block, quanta, lo, hi, total)
             return total
 
-        total = sum_parts(each(part))
-        state.done(self.steps)
-        return total
+        return self._pass(rows, each, part)
 
 
 def product_sensitivity(bound: float, columns: int) -> Sensitivity:
@@ -224,7 +249,7 @@ def _check_rounding(unit: float, entries: int, bound: float) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualEnergy:
+class ResidualEnergy(_OfResiduals):
     """||A v||^2 = sum_i (A_i . v)^2 for a unit vector v: the eigenvalue that belongs to it.
 
     *Paper:* Algorithm 2, its last line; there it is not paid for.
@@ -253,22 +278,17 @@ class ResidualEnergy:
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Take the newest step and sum the energies, in one pass over the ratings."""
         _check_orthonormal(self.direction[:, None])
-        arrays = rows.bounded(self.bounds, each)
-        state = rows.state(FittedValues, self.bounds, each)
-        step = state.catch_up(self.steps, each)
         most = math.floor(self.bound**2 / unit * (1 - 1e-12))
         quanta = Quanta(self.bound, unit, most)
 
-        def part(lo: int, hi: int) -> Units:
-            return np.array([energy(arrays, state.values, step, self.direction, quanta, lo, hi)])
+        def part(arrays: RowArrays, fitted: Fitted, step: StepArrays, lo: int, hi: int) -> Units:
+            return np.array([energy(arrays, fitted, step, self.direction, quanta, lo, hi)])
 
-        total = sum_parts(each(part))
-        state.done(self.steps)
-        return total
+        return self._pass(rows, each, part)
 
 
 @dataclass(frozen=True, eq=False)
-class DescentMoments:
+class DescentMoments(_OfResiduals):
     """Five sums over users that a line search and a duality gap need.
 
     With A_i the residual, Y_i the fitted row and w_i = (A_i . v) v, all on Omega: the sums of
@@ -300,15 +320,10 @@ class DescentMoments:
 
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Take the newest step and sum the moments, in one pass over the ratings."""
-        arrays = rows.bounded(self.bounds, each)
-        state = rows.state(FittedValues, self.bounds, each)
-        step = state.catch_up(self.steps, each)
         quanta = Quanta(self.peak, math.floor(self.peak / unit * (1 - 1e-12)), 0)
 
-        def part(lo: int, hi: int) -> Units:
-            found: Units = moments(arrays, state.values, step, self.direction, quanta, lo, hi)
+        def part(arrays: RowArrays, fitted: Fitted, step: StepArrays, lo: int, hi: int) -> Units:
+            found: Units = moments(arrays, fitted, step, self.direction, quanta, lo, hi)
             return found
 
-        total = sum_parts(each(part))
-        state.done(self.steps)
-        return total
+        return self._pass(rows, each, part)
