@@ -65,6 +65,9 @@ def test_synth_writes_what_fit_reads(shell: Shell, tmp_path: Path) -> None:
     code, said, _ = shell(*words, "--per-user", 8, "--test", test, "--items-out", items)
     assert code == 0
     assert "--rating-range -1 1" in said
+    found = shell.json(*words, "--per-user", 8)
+    assert found == {"train": str(out), "test": None, "items": None, "rating_range": [-1.0, 1.0]}
+    shell(*words, "--per-user", 8, "--test", test)
     assert pl.read_parquet(out).columns == ["user", "item", "rating"]
     assert pl.read_csv(items).columns == ["item", "title"]
     model = tmp_path / "m.tacit"

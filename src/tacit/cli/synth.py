@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit.cli.options import AsJson, show_json
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -28,10 +30,15 @@ def run(
         Path | None, typer.Option("--items-out", help="Where the public list of items goes.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same ratings.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Make up ratings. Kinds: the paper's rank-one matrix, or a realistic catalogue with tastes."""
     from tacit.datasets.synthetic import synthesise
+    from tacit.errors import ConfigError
 
+    for path in filter(None, (output, test, titles)):
+        if path.suffix not in {".parquet", ".csv"}:
+            raise ConfigError(f"{path}: expected a name that ends in .parquet or .csv")
     held_out = 0.01 if test else 0.0
     made = synthesise(
         kind, users=users, items=items, per_user=per_user, seed=seed, test_fraction=held_out
@@ -42,15 +49,19 @@ def run(
     if titles:
         _write(made.items, titles)
     lo, hi = made.rating_range
-    typer.echo(f"wrote {output}; fit it with --rating-range {lo:g} {hi:g}")
+    if as_json:
+        written = {"train": output, "test": test, "items": titles, "rating_range": [lo, hi]}
+        show_json(
+            {name: str(path) if isinstance(path, Path) else path for name, path in written.items()}
+        )
+    else:
+        typer.echo(f"wrote {output}; fit it with --rating-range {lo:g} {hi:g}")
 
 
 def _write(frame: "pl.DataFrame", path: Path) -> None:
     """Write a frame as its file name says."""
-    from tacit.errors import ConfigError, DataError
+    from tacit.errors import DataError
 
-    if path.suffix not in {".parquet", ".csv"}:
-        raise ConfigError(f"{path}: expected a name that ends in .parquet or .csv")
     try:
         frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
     except OSError as error:
