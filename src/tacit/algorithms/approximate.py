@@ -9,15 +9,14 @@ from numpy.typing import NDArray
 
 from tacit.algorithms.base import Facts, check_field
 from tacit.algorithms.eigen import top_eigenpair
-from tacit.algorithms.frank_wolfe import default_nuclear_norm
-from tacit.algorithms.preparation import Preparation, is_number, is_scale, is_whole
+from tacit.algorithms.frank_wolfe import replay_rule
+from tacit.algorithms.preparation import Preparation, check_scale_or_none, is_number, is_whole
 from tacit.errors import ConfigError
 from tacit.ledger import Ledger
 from tacit.models.replay import ReplayRule
 from tacit.private.counts import RatingCount
 from tacit.private.local import RankOneStep
 from tacit.private.mechanism import Mechanism
-from tacit.private.rows import RowBounds
 from tacit.private.statistics import DescentMoments, ResidualCovariance
 
 __all__ = ["ApproximateFrankWolfe", "approximate_eigenpair"]
@@ -58,8 +57,7 @@ class ApproximateFrankWolfe(Preparation):
         super().__post_init__()
         rounds, norm = self.rounds, self.nuclear_norm
         check_field("rounds", rounds, is_whole(rounds) and 1 <= rounds <= 100_000, "1 to 100000")
-        fine = norm is None or is_scale(norm)
-        check_field("nuclear_norm", norm, fine, "a positive number, or None")
+        check_scale_or_none("nuclear_norm", norm)
         for name in ("slack", "gap"):
             value = getattr(self, name)
             check_field(name, value, is_number(value) and 0 <= value < math.inf, "at least 0")
@@ -85,10 +83,7 @@ class ApproximateFrankWolfe(Preparation):
     def run(self, mechanism: Mechanism, facts: Facts) -> ReplayRule:
         """Take the rounds; what comes out replays on anyone's ratings."""
         bounds = self._bounds(facts, self._offsets(mechanism, facts))
-        radius = self.nuclear_norm
-        if radius is None:
-            users = self._users(mechanism, facts)
-            radius = default_nuclear_norm(users, facts.n_items, facts.rating_range)
+        radius = self._radius(self.nuclear_norm, mechanism, facts)
         counted = mechanism.release("rating count", RatingCount(bounds, self._most(facts)))
         ratings = max(float(counted[0]), 1.0)
         steps: list[RankOneStep] = []
@@ -106,7 +101,7 @@ class ApproximateFrankWolfe(Preparation):
                 break
             eta = self._eta(turn, gap * ratings, moments, radius / singular)
             steps.append(RankOneStep(direction, eta * radius / singular, 1 - eta, bounds.norm))
-        return self._rule(steps, trace, bounds)
+        return replay_rule(self, steps, bounds, trace)
 
     def _eta(self, turn: int, descent: float, moments: NDArray[np.float64], factor: float) -> float:
         """Return the step size.
@@ -128,21 +123,6 @@ class ApproximateFrankWolfe(Preparation):
             return self.row_norm
         lo, hi = facts.rating_range
         return 4 * (hi - lo) * math.sqrt(facts.n_items)
-
-    def _rule(
-        self, steps: list[RankOneStep], trace: list[tuple[float, float]], bounds: RowBounds
-    ) -> ReplayRule:
-        items = bounds.offsets.size
-        return ReplayRule(
-            directions=np.array([step.direction for step in steps]).reshape(len(steps), items),
-            gains=np.array([step.gain for step in steps]),
-            keeps=np.array([step.keep for step in steps]),
-            offsets=bounds.offsets,
-            trace=np.array(trace).reshape(len(trace), 2),
-            row_norm=bounds.norm,
-            max_ratings=self.max_ratings,
-            centre=self.centre,
-        )
 
 
 def approximate_eigenpair(

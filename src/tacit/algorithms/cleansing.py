@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from tacit.algorithms.base import Facts, check_field
-from tacit.algorithms.preparation import is_number, is_scale, is_whole, public_settings
+from tacit.algorithms.preparation import (
+    check_most,
+    check_scale_or_none,
+    check_seed,
+    default_ridge,
+    is_number,
+    is_scale,
+    is_whole,
+    public_settings,
+)
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
 from tacit.models.neighbours import NeighbourRule
@@ -94,11 +103,10 @@ class Cleansing:
         if self.local == "neighbours":
             covariance = factors @ factors.T
             return NeighbourRule(covariance, offsets, self.nearest, 1.0, self.beta_p)
-        lo, hi = facts.rating_range
         return RidgeRule(
             factors=np.ascontiguousarray(factors),
             offsets=offsets,
-            ridge=((hi - lo) / 5) ** 2,
+            ridge=default_ridge(facts.rating_range),
             centre=True,
             shrink=self.beta_p,
             source="covariance",
@@ -152,15 +160,12 @@ def _check(config: Cleansing) -> None:
     for name in ("beta_m", "beta_p", "beta"):
         value = getattr(config, name)
         check_field(name, value, is_scale(value), "a positive number")
-    clip, most, shares = config.clip, config.max_ratings, config.shares
-    fine = clip is None or is_scale(clip)
-    check_field("clip", clip, fine, "a positive number, or None")
-    fine = most is None or (is_whole(most) and most >= 1)
-    check_field("max_ratings", most, fine, "a whole number of at least 1, or None for all")
-    seed = config.sampling_seed
-    check_field("sampling_seed", seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
+    check_scale_or_none("clip", config.clip)
+    check_most(config.max_ratings)
+    check_seed("sampling_seed", config.sampling_seed)
     known = ("factors", "neighbours")
     check_field("local", config.local, config.local in known, "'factors' or 'neighbours'")
+    shares = config.shares
     fine = isinstance(shares, tuple) and len(shares) == 3 and all(map(is_number, shares))
     fine = fine and min(shares) > 0 and sum(shares) <= 1 + 1e-9
     check_field("shares", shares, fine, "three positive shares of at most 1 in all")

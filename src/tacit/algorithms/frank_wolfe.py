@@ -9,8 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.algorithms.base import Facts, check_field
-from tacit.algorithms.eigen import OjaRate, oja, start_block, top_eigenpair
-from tacit.algorithms.preparation import Preparation, is_number, is_scale, is_whole
+from tacit.algorithms.eigen import OjaRate, check_oja, oja, start_block, top_eigenpair
+from tacit.algorithms.preparation import (
+    Preparation,
+    check_scale_or_none,
+    default_nuclear_norm,
+    default_ridge,
+    is_number,
+    is_whole,
+)
 from tacit.budget import Sensitivity
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
@@ -25,7 +32,7 @@ from tacit.private.statistics import (
     product_sensitivity,
 )
 
-__all__ = ["FrankWolfe", "default_nuclear_norm"]
+__all__ = ["FrankWolfe", "replay_rule"]
 
 _ENERGY_SHARE = 0.1  # of a round's share, for the eigenvalue when it is a release of its own
 
@@ -43,7 +50,7 @@ class FrankWolfe(Preparation):
 
         Y_i <- project((1 - eta) Y_i - eta k (A_i . v / lambda') v),   lambda' = lambda + shift,
 
-    with eta = 1/T.
+    with eta = 1/T, or another schedule fixed in advance.
 
     The first covariance is that of the ratings (Y = 0) and in round T nothing is released, so
     T rounds are T - 1 releases and T - 1 moves. With eigen="oja" nothing items-by-items exists:
@@ -115,7 +122,7 @@ class FrankWolfe(Preparation):
             energies.append(energy)
         if self.local == "ridge":
             return self._ridge_rule(steps, np.array(energies), users, facts, bounds)
-        return self._replay_rule(steps, bounds)
+        return replay_rule(self, steps, bounds, [])
 
     @property
     def _needs_users(self) -> bool:
@@ -151,18 +158,6 @@ class FrankWolfe(Preparation):
             singular += math.sqrt(noise_sd * math.log(items / self.beta)) * items**0.25
         return 1.0 / singular if singular > 0 else 0.0
 
-    def _replay_rule(self, steps: list[RankOneStep], bounds: RowBounds) -> ReplayRule:
-        return ReplayRule(
-            directions=np.array([step.direction for step in steps]),
-            gains=np.array([step.gain for step in steps]),
-            keeps=np.array([step.keep for step in steps]),
-            offsets=bounds.offsets,
-            trace=np.zeros((0, 2)),
-            row_norm=bounds.norm,
-            max_ratings=self.max_ratings,
-            centre=self.centre,
-        )
-
     def _ridge_rule(
         self,
         steps: list[RankOneStep],
@@ -180,11 +175,10 @@ class FrankWolfe(Preparation):
         spreads = np.sqrt(np.maximum(energies, 0.0) / users) / density
         basis, weights = np.linalg.qr(np.array([step.direction for step in steps]).T)
         factors = basis * (np.abs(np.diag(weights)) * spreads[: basis.shape[1]])
-        lo, hi = facts.rating_range
         return RidgeRule(
             factors=np.ascontiguousarray(factors),
             offsets=bounds.offsets,
-            ridge=((hi - lo) / 5) ** 2,
+            ridge=default_ridge(facts.rating_range),
             centre=self.centre,
             shrink=0.0,
             source="covariance" if self.eigen == "exact" else "product",
@@ -202,7 +196,7 @@ class FrankWolfe(Preparation):
         for step in range(1, self.oja_steps + 1):
             part = (1 - _ENERGY_SHARE) * share / self.oja_steps
             ledger.reserve(f"product {turn}.{step}", product_sensitivity(bound, 1), part)
-        energy = ResidualEnergy(self._bounds(facts), (), bound, _zeros(facts)).sensitivity
+        energy = ResidualEnergy(self._bounds(facts), (), bound, np.zeros(facts.n_items)).sensitivity
         ledger.reserve(f"energy {turn}", energy, _ENERGY_SHARE * share)
 
     def _round_shares(self, facts: Facts, whole: float) -> Iterator[tuple[int, float]]:
@@ -219,37 +213,38 @@ class FrankWolfe(Preparation):
         yield from enumerate((whole * weights / weights.sum()).tolist(), start=1)
 
 
-def default_nuclear_norm(users: int, items: int, rating_range: tuple[float, float]) -> float:
-    """Return a nuclear-norm bound from public numbers only.
-
-    A quarter of (hi - lo) sqrt(users items): a rank-one matrix whose factors are uniform has
-    two thirds of that. With a k that is too large, late rounds fit noise.
-    """
-    return 0.25 * (rating_range[1] - rating_range[0]) * math.sqrt(users * items)
-
-
-def _zeros(facts: Facts) -> NDArray[np.float64]:
-    return np.zeros(facts.n_items)
+def replay_rule(
+    config: Preparation,
+    steps: list[RankOneStep],
+    bounds: RowBounds,
+    trace: list[tuple[float, float]],
+) -> ReplayRule:
+    """Publish steps for anyone to replay; the trace is of fits without privacy only."""
+    shape = (len(steps), bounds.offsets.size)
+    return ReplayRule(
+        directions=np.array([step.direction for step in steps]).reshape(shape),
+        gains=np.array([step.gain for step in steps]),
+        keeps=np.array([step.keep for step in steps]),
+        offsets=bounds.offsets,
+        trace=np.array(trace).reshape(len(trace), 2),
+        row_norm=bounds.norm,
+        max_ratings=config.max_ratings,
+        centre=config.centre,
+    )
 
 
 def _check(config: FrankWolfe) -> None:
     rounds, clip, norm = config.rounds, config.residual_clip, config.nuclear_norm
     check_field("rounds", rounds, is_whole(rounds) and 2 <= rounds <= 10_000, "2 to 10000")
     check_field("residual_clip", clip, is_number(clip) and 0 < clip <= 2, "a number in (0, 2]")
-    fine = norm is None or is_scale(norm)
-    check_field("nuclear_norm", norm, fine, "a positive number, or None")
+    check_scale_or_none("nuclear_norm", norm)
     check_field("beta", config.beta, is_number(config.beta) and 0 < config.beta < 1, "in (0, 1)")
     known = ("1/T", "2/(t+2)")
     check_field("step", config.step, config.step in known, "'1/T' or '2/(t+2)'")
     check_field("shift", config.shift, isinstance(config.shift, bool), "true or false")
     check_field("eigen", config.eigen, config.eigen in ("exact", "oja"), "'exact' or 'oja'")
     check_field("local", config.local, config.local in ("replay", "ridge"), "'replay' or 'ridge'")
-    steps, rate = config.oja_steps, config.oja_rate
-    check_field("oja_steps", steps, is_whole(steps) and 1 <= steps <= 10_000, "1 to 10000")
-    fine = rate in ("paper", "theory", "power") or is_scale(rate)
-    check_field("oja_rate", rate, fine, "'paper', 'theory', 'power' or a positive number")
-    seed = config.start_seed
-    check_field("start_seed", seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
+    check_oja(config.oja_steps, config.oja_rate, config.start_seed)
     _check_schedule(config)
 
 

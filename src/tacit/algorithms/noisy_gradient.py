@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.algorithms.base import Facts, check_field
 from tacit.algorithms.eigen import start_block
-from tacit.algorithms.preparation import Preparation, is_scale, is_whole
+from tacit.algorithms.preparation import Preparation, check_seed, default_ridge, is_scale, is_whole
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
 from tacit.private.gradients import FactorGradient
@@ -58,8 +58,7 @@ class NoisyGradient(Preparation):
             value = getattr(self, name)
             fine = (value is None and name != "rate") or is_scale(value)
             check_field(name, value, fine, "a positive number")
-        seed = self.start_seed
-        check_field("start_seed", seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
+        check_seed("start_seed", self.start_seed)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve a gradient a step."""
@@ -74,7 +73,7 @@ class NoisyGradient(Preparation):
         users = self._users(mechanism, facts)
         bounds = self._bounds(facts, self._offsets(mechanism, facts))
         lo, hi = facts.rating_range
-        ridge = ((hi - lo) / 5) ** 2 if self.ridge is None else self.ridge
+        ridge = default_ridge(facts.rating_range) if self.ridge is None else self.ridge
         scale = (hi - lo) / 50 if self.start_scale is None else self.start_scale
         ratings = users * self._most(facts) / facts.n_items
         columns = min(self.rank, facts.n_items)

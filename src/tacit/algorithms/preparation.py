@@ -16,6 +16,11 @@ from tacit.private.rows import RowBounds
 
 __all__ = [
     "Preparation",
+    "check_most",
+    "check_scale_or_none",
+    "check_seed",
+    "default_nuclear_norm",
+    "default_ridge",
     "default_row_norm",
     "is_number",
     "is_scale",
@@ -46,15 +51,12 @@ class Preparation:
     def __post_init__(self) -> None:
         """Check every setting."""
         norm, most, share = self.row_norm, self.max_ratings, self.item_means
-        fine = norm is None or is_scale(norm)
-        check_field("row_norm", norm, fine, "a positive number, or None")
-        fine = most is None or (is_whole(most) and most >= 1)
-        check_field("max_ratings", most, fine, "a whole number of at least 1, or None for all")
+        check_scale_or_none("row_norm", norm)
+        check_most(most)
         check_field("centre", self.centre, isinstance(self.centre, bool), "true or false")
         fine = is_number(share) and 0 <= share < 0.9
         check_field("item_means", share, fine, "a share in [0, 0.9)")
-        seed = self.sampling_seed
-        check_field("sampling_seed", seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
+        check_seed("sampling_seed", self.sampling_seed)
 
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""
@@ -83,6 +85,13 @@ class Preparation:
             return facts.n_users
         return max(1, round(float(mechanism.release("user count", UserCount())[0])))
 
+    def _radius(self, given: float | None, mechanism: Mechanism, facts: Facts) -> float:
+        """Return k: the given one, or the default for the number of users."""
+        if given is not None:
+            return given
+        users = self._users(mechanism, facts)
+        return default_nuclear_norm(users, facts.n_items, facts.rating_range)
+
     def _offsets(self, mechanism: Mechanism, facts: Facts) -> NDArray[np.float64]:
         """Return what is taken off each item: its released mean, or the middle of the range."""
         if not self.item_means:
@@ -110,6 +119,36 @@ class Preparation:
 def default_row_norm(ratings: int, rating_range: tuple[float, float]) -> float:
     """Return a bound on a row's norm from public numbers only: (hi - lo)/4 sqrt(ratings)."""
     return (rating_range[1] - rating_range[0]) / 4 * math.sqrt(ratings)
+
+
+def default_nuclear_norm(users: int, items: int, rating_range: tuple[float, float]) -> float:
+    """Return a nuclear-norm bound from public numbers only.
+
+    A quarter of (hi - lo) sqrt(users items): a rank-one matrix whose factors are uniform has
+    two thirds of that. With a k that is too large, late rounds fit noise.
+    """
+    return 0.25 * (rating_range[1] - rating_range[0]) * math.sqrt(users * items)
+
+
+def default_ridge(rating_range: tuple[float, float]) -> float:
+    """Return the variance of rating noise that users' own regressions assume: ((hi - lo)/5)^2."""
+    return ((rating_range[1] - rating_range[0]) / 5) ** 2
+
+
+def check_scale_or_none(name: str, value: Any) -> None:
+    """Refuse a norm or a bound that is neither a positive number nor None."""
+    check_field(name, value, value is None or is_scale(value), "a positive number, or None")
+
+
+def check_most(most: Any) -> None:
+    """Refuse a number of ratings that a user may contribute."""
+    fine = most is None or (is_whole(most) and most >= 1)
+    check_field("max_ratings", most, fine, "a whole number of at least 1, or None for all")
+
+
+def check_seed(name: str, seed: Any) -> None:
+    """Refuse a seed that is not one."""
+    check_field(name, seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
 
 
 def public_settings(algorithm: str, used: dict[str, Any]) -> dict[str, str]:

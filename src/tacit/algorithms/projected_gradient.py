@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from tacit.algorithms.base import Facts, check_field
-from tacit.algorithms.frank_wolfe import default_nuclear_norm
-from tacit.algorithms.preparation import Preparation, is_number, is_scale, is_whole
+from tacit.algorithms.preparation import Preparation, check_scale_or_none, is_number, is_whole
 from tacit.ledger import Ledger
 from tacit.models.filling import FillingRule
 from tacit.private.filled import FilledCovariance
@@ -50,8 +49,7 @@ class ProjectedGradient(Preparation):
         super().__post_init__()
         rounds, norm, rate = self.rounds, self.nuclear_norm, self.rate
         check_field("rounds", rounds, is_whole(rounds) and 1 <= rounds <= 1000, "1 to 1000")
-        fine = norm is None or is_scale(norm)
-        check_field("nuclear_norm", norm, fine, "a positive number, or None")
+        check_scale_or_none("nuclear_norm", norm)
         fine = rate in ("t^-1/2", "t^-1") or (is_number(rate) and 0 < rate <= 1)  # type: ignore[operator]
         check_field("rate", rate, fine, "'t^-1/2', 't^-1' or a number in (0, 1]")
 
@@ -65,10 +63,7 @@ class ProjectedGradient(Preparation):
 
     def run(self, mechanism: Mechanism, facts: Facts) -> FillingRule:
         """Make the releases; users replay the rounds on their own rows."""
-        radius = self.nuclear_norm
-        if radius is None:
-            users = self._users(mechanism, facts)
-            radius = default_nuclear_norm(users, facts.n_items, facts.rating_range)
+        radius = self._radius(self.nuclear_norm, mechanism, facts)
         bounds = self._bounds(facts, self._offsets(mechanism, facts))
         steps: list[LinearStep] = []
         for turn in range(1, self.rounds + 1):

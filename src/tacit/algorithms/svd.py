@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from tacit.algorithms.base import Facts, check_field
-from tacit.algorithms.eigen import OjaRate, oja, start_block
-from tacit.algorithms.preparation import Preparation, is_number, is_scale, is_whole
+from tacit.algorithms.eigen import OjaRate, check_oja, oja, start_block
+from tacit.algorithms.preparation import Preparation, is_number, is_whole
 from tacit.ledger import Ledger
 from tacit.models.linear import ProjectionRule
 from tacit.private.counts import RatingCount
@@ -56,14 +56,10 @@ class SVD(Preparation):
         check_field("rank", self.rank, is_whole(self.rank) and self.rank >= 1, "at least 1")
         known = ("exact", "power", "oja")
         check_field("eigen", self.eigen, self.eigen in known, "'exact', 'power' or 'oja'")
-        steps, rate, share = self.oja_steps, self.oja_rate, self.count_share
-        check_field("oja_steps", steps, is_whole(steps) and 1 <= steps <= 10_000, "1 to 10000")
-        fine = rate in ("paper", "theory", "power") or is_scale(rate)
-        check_field("oja_rate", rate, fine, "'paper', 'theory', 'power' or a positive number")
+        check_oja(self.oja_steps, self.oja_rate, self.start_seed)
+        share = self.count_share
         fine = is_number(share) and 0 <= share < 0.9 and share + self.item_means < 0.95
         check_field("count_share", share, fine, "a share in [0, 0.9) that leaves some")
-        seed = self.start_seed
-        check_field("start_seed", seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve |Omega|, and the covariance or its products."""

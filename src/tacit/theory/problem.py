@@ -88,8 +88,7 @@ class Problem:
         >>> problem.ratings, round(problem.nuclear_norm), round(problem.row_norm, 3)
         (40000000, 7071, 4.472)
         """
-        from tacit.algorithms.frank_wolfe import default_nuclear_norm
-        from tacit.algorithms.preparation import default_row_norm
+        from tacit.algorithms.preparation import default_nuclear_norm, default_row_norm
 
         for name, count in (("users", users), ("items", items), ("per_user", per_user)):
             _check_count(name, count)
