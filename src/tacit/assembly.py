@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.catalogue import Catalogue
-from tacit.datasets import rating_range_of
+from tacit.datasets.scales import rating_range_of
 from tacit.errors import ConfigError, DataError
 from tacit.ids import Numbered, clean_ids, cuts_of, join_ids, numbered, pieces_of, rows_text
 from tacit.tables import Table
@@ -29,6 +29,7 @@ __all__ = [
     "placed",
     "refuse_fewer_than_two",
     "stored_range",
+    "with_ones",
 ]
 
 Duplicates = Literal["error", "last", "mean"]
@@ -57,21 +58,40 @@ class Rules:
     rating_range: tuple[float, float]
     duplicates: Duplicates
     catalogue: Catalogue | None
+    implicit: bool = False
 
     @classmethod
     def checked(
-        cls, rating_range: RatingRange, duplicates: str, catalogue: Catalogue | None
+        cls,
+        rating_range: RatingRange | None,
+        duplicates: str,
+        catalogue: Catalogue | None,
+        implicit: bool = False,
     ) -> "Rules":
         """Check what the caller gave."""
+        if not isinstance(implicit, bool):
+            raise ConfigError(f"implicit={implicit!r}: expected true or false")
         if duplicates not in get_args(Duplicates):
             raise ConfigError(f"duplicates={duplicates!r}; give 'error', 'last' or 'mean'")
         if not isinstance(catalogue, Catalogue | None):
             raise ConfigError(f"catalogue is a {type(catalogue).__name__}; give a tacit.Catalogue")
-        return cls(_checked_range(rating_range), duplicates, catalogue)  # type: ignore[arg-type]
+        if not implicit:
+            return cls(_checked_range(rating_range), duplicates, catalogue)  # type: ignore[arg-type]
+        if rating_range is not None:
+            raise ConfigError(
+                f"rating_range={rating_range!r} with implicit=True: interactions have no ratings; "
+                "leave one of the two out"
+            )
+        return cls((0.0, 1.0), "last", catalogue, implicit=True)
 
 
-def _checked_range(rating_range: RatingRange) -> tuple[float, float]:
+def _checked_range(rating_range: RatingRange | None) -> tuple[float, float]:
     """The rating range as two floats in order, with room for float32 between them."""
+    if rating_range is None:
+        raise ConfigError(
+            "rating_range=None; give (lowest, highest), or implicit=True if there are no ratings "
+            "(on the command line: --rating-range LO HI, or --implicit)"
+        )
     if isinstance(rating_range, str):
         return rating_range_of(rating_range)
     try:
@@ -109,6 +129,12 @@ def joined(tables: list[Table]) -> Table:
     if len({column.dtype for column in ratings}) > 1:
         ratings = [column.cast(pl.Float64) for column in ratings]
     return {"user": users, "item": items, "rating": pl.concat(ratings, rechunk=False)}
+
+
+def with_ones(table: Table) -> Table:
+    """A table of users and items with a rating of 1 in every row: they interacted."""
+    ones = pl.repeat(1.0, len(table["user"]), dtype=pl.Float32, eager=True)
+    return {**table, "rating": ones.alias("rating")}
 
 
 def _numbers(column: pl.Series) -> pl.Series:

@@ -18,13 +18,25 @@ def run(
         Path, typer.Option("-o", "--output", help="Where the ratings go (.parquet or .csv).")
     ],
     kind: Annotated[
-        str, typer.Option(help="rank-one (the paper's) or tastes (realistic).")
+        str,
+        typer.Option(
+            help="rank-one (the paper's), tastes (realistic), or a family for experiments: "
+            "popular, few, wide, sparse, missing-not-at-random."
+        ),
     ] = "tastes",
-    users: Annotated[int, typer.Option(help="How many users.")] = 20_000,
-    items: Annotated[int, typer.Option(help="How many items.")] = 400,
+    users: Annotated[
+        int | None, typer.Option(help="How many users (20000, or what is usual for the family).")
+    ] = None,
+    items: Annotated[
+        int | None, typer.Option(help="How many items (400, or what is usual for the family).")
+    ] = None,
     per_user: Annotated[
-        int, typer.Option("--per-user", help="Ratings a user (on average, for tastes).")
-    ] = 80,
+        int | None,
+        typer.Option(
+            "--per-user",
+            help="Ratings a user: on average for tastes, the median for families (80, or usual).",
+        ),
+    ] = None,
     test: Annotated[Path | None, typer.Option(help="Where held-out ratings go.")] = None,
     titles: Annotated[
         Path | None, typer.Option("--items-out", help="Where the public list of items goes.")
@@ -32,7 +44,7 @@ def run(
     seed: Annotated[int, typer.Option(help="The same seed gives the same ratings.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Make up ratings. Kinds: the paper's rank-one matrix, or a realistic catalogue with tastes."""
+    """Make up ratings. The paper's rank-one matrix, a realistic catalogue, or a hard family."""
     from tacit.datasets.synthetic import synthesise
     from tacit.errors import ConfigError
 

@@ -1,36 +1,46 @@
-"""Named datasets and the synthetic data of the paper."""
+"""Named datasets, read from their original files, and synthetic ratings.
 
-from collections.abc import Mapping
-from types import MappingProxyType
+>>> from tacit.datasets import DATASETS
+>>> DATASETS["jester"].counts
+Counts(users=73421, items=100, ratings=4136360)
+"""
 
-from tacit.errors import ConfigError
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["RATING_RANGES", "rating_range_of"]
+from tacit.datasets.scales import RATING_RANGES, rating_range_of
 
-RATING_RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
-    {
-        "jester": (-10.0, 10.0),
-        "movielens": (0.5, 5.0),
-        "movielens-1m": (1.0, 5.0),
-        "netflix": (1.0, 5.0),
-        "synthetic-rank-one": (-1.0, 1.0),
-        "synthetic-tastes": (0.5, 5.0),
-        "yahoo-music": (0.0, 100.0),
-    }
-)
-"""The lowest and the highest rating that each named dataset's scale allows (public)."""
+if TYPE_CHECKING:
+    from tacit.datasets.described import Dataset
+    from tacit.datasets.known import DATASETS
+    from tacit.datasets.loading import load
+    from tacit.datasets.synthetic import Synthetic, synthesise
+
+__all__ = [
+    "DATASETS",
+    "RATING_RANGES",
+    "Dataset",
+    "Synthetic",
+    "load",
+    "rating_range_of",
+    "synthesise",
+]
+
+_HOMES = {
+    "DATASETS": "known",
+    "Dataset": "described",
+    "Synthetic": "synthetic",
+    "load": "loading",
+    "synthesise": "synthetic",
+}
 
 
-def rating_range_of(name: str) -> tuple[float, float]:
-    """The rating range of a named dataset; upper and lower case are the same.
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: reading ratings needs rating ranges only."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tacit.datasets' has no attribute {name!r}")
+    return getattr(import_module(f"tacit.datasets.{_HOMES[name]}"), name)
 
-    >>> rating_range_of("Jester")
-    (-10.0, 10.0)
-    """
-    found = RATING_RANGES.get(name.strip().lower())
-    if found is None:
-        raise ConfigError(
-            f"rating_range={name!r} is not the name of a known dataset "
-            f"({', '.join(sorted(RATING_RANGES))}); give a name or a pair (lowest, highest)"
-        )
-    return found
+
+def __dir__() -> list[str]:
+    return __all__

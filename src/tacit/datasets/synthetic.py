@@ -1,24 +1,28 @@
-"""Synthetic ratings at any size: the paper's rank-one matrix, and a realistic world of tastes."""
+"""Synthetic ratings at any size: the paper's rank-one matrix, a world of tastes, star families."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from functools import partial
+from typing import Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from tacit.datasets.drawing import counts_near, frames_of, parts_of, plan_for
+from tacit.datasets.families import FAMILIES, STAR_RANGE, draw_family
 from tacit.datasets.titles import GENRES, invent_titles
 from tacit.errors import ConfigError
 from tacit.kernels import synthetic as kernels
 
 __all__ = ["Kind", "Synthetic", "synthesise"]
 
-Kind = Literal["rank-one", "tastes"]
+Kind = Literal["rank-one", "tastes", "popular", "few", "wide", "sparse", "missing-not-at-random"]
 """The worlds that there are."""
 
 _Positions = npt.NDArray[np.int64]
 
+_USUAL: Final = (20_000, 400, 80)
 _MOST_USERS: Final = 2**32 - 1
 _MOST_ITEMS: Final = 10_000_000
 
@@ -40,7 +44,7 @@ class Synthetic:
         test: the held-out ratings, same columns and order; each of their users has training ones.
         items: columns item and title, one row per item, rated or not.
         rating_range: the smallest and largest rating that can occur.
-        truth: vectors (u, v) whose outer product is the whole matrix; None for "tastes".
+        truth: vectors (u, v) whose outer product is the whole matrix, for "rank-one" only.
     """
 
     train: pl.DataFrame
@@ -57,9 +61,9 @@ class Synthetic:
 def synthesise(
     kind: str,
     *,
-    users: int,
-    items: int,
-    per_user: int,
+    users: int | None = None,
+    items: int | None = None,
+    per_user: int | None = None,
     test_fraction: float = 0.01,
     seed: int = 0,
 ) -> Synthetic:
@@ -74,11 +78,15 @@ def synthesise(
     and all items (log-normal, `per_user` on average) and rather what they like, noise, and half
     stars from 0.5 to 5. Titles hint at the genre.
 
+    The star families ("popular", "few", "wide", "sparse", "missing-not-at-random") are for
+    accuracy experiments, each hard in a way of its own: see `tacit.datasets.families`.
+
     Args:
-        kind: "rank-one" or "tastes".
-        users: how many people.
+        kind: "rank-one", "tastes" or a star family.
+        users: how many people; None is what is usual for the kind, as for the next two.
         items: how many items.
-        per_user: ratings of each person, held-out ones included ("tastes": on average).
+        per_user: ratings of each person, held-out ones included ("tastes": on average; star
+            families: the median).
         test_fraction: chance of each rating to be held out; everyone keeps at least one.
         seed: where all randomness comes from.
 
@@ -91,16 +99,19 @@ def synthesise(
     """
     if kind not in get_args(Kind):
         raise ConfigError(f"kind={kind!r}: expected one of {', '.join(get_args(Kind))}")
-    fewest = 2 if kind == "tastes" else 1
-    _check_whole("users", users, 1, _MOST_USERS)
-    _check_whole("items", items, fewest, _MOST_ITEMS)
-    _check_whole("per_user", per_user, fewest, items, " (the number of items)")
+    usual = FAMILIES[kind][:3] if kind in FAMILIES else _USUAL
+    given = (users, items, per_user)
+    people, things, each = (u if g is None else g for g, u in zip(given, usual, strict=True))
+    fewest = 1 if kind == "rank-one" else 2
+    _check_whole("users", people, 1, _MOST_USERS)
+    _check_whole("items", things, fewest, _MOST_ITEMS)
+    _check_whole("per_user", each, fewest, things, " (the number of items)")
     _check_whole("seed", seed, 0, 2**64 - 1)
     if not isinstance(test_fraction, int | float) or not 0 <= test_fraction < 1:
         raise ConfigError(f"test_fraction={test_fraction!r}: expected a number in [0, 1)")
     rng = np.random.default_rng(seed)
-    make = _tastes if kind == "tastes" else _rank_one
-    return make((users, items), per_user, float(test_fraction), rng)
+    make = {"rank-one": _rank_one, "tastes": _tastes}.get(kind, partial(_family, kind))
+    return make((people, things), each, float(test_fraction), rng)
 
 
 def _check_whole(name: str, value: object, low: int, high: int, what: str = "") -> None:
@@ -116,11 +127,10 @@ def _rank_one(
     """Draw entries of u v^T with unit l-infinity norm."""
     left, right = (_unit_uniform(size, rng) for size in shape)
     counts = np.full(shape[0], per_user, np.int64)
-    plan = _plan(counts, fraction, shape[1], rng)
-    train, test = _parts(plan)
+    plan = plan_for(counts, fraction, shape[1], rng)
+    train, test = parts_of(plan)
     kernels.draw_rank_one(plan, left, right, train, test)
-    titles = [f"Item {item}" for item in range(shape[1])]
-    frames = _frame(train), _frame(test), _catalogue(titles)
+    frames = frames_of(train, test, _plain_titles(shape[1]))
     return Synthetic(*frames, rating_range=(-1.0, 1.0), truth=(left, right))
 
 
@@ -138,20 +148,26 @@ def _tastes(
     main, second = _genres(shape[1], rng)
     titles = invent_titles(main, second, rng)
     world = _world(shape[0], main, second, rng)
-    plan = _plan(_counts(shape, per_user, rng), fraction, shape[1], rng)
-    train, test = _parts(plan)
+    law = math.log(per_user) - _COUNT_SPREAD**2 / 2, _COUNT_SPREAD  # the mean is per_user
+    plan = plan_for(counts_near(shape[0], law, (2, shape[1]), rng), fraction, shape[1], rng)
+    train, test = parts_of(plan)
     kernels.draw_tastes(plan, world, train, test)
-    frames = _frame(train), _frame(test), _catalogue(titles)
-    return Synthetic(*frames, rating_range=(0.5, 5.0))
+    frames = frames_of(train, test, titles)
+    return Synthetic(*frames, rating_range=STAR_RANGE)
 
 
-def _counts(
-    shape: tuple[int, int], per_user: int, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
-    """Draw how many ratings each user gives: log-normal with mean `per_user`, from 2 to all."""
-    centre = math.log(per_user) - _COUNT_SPREAD**2 / 2
-    counts = np.rint(rng.lognormal(centre, _COUNT_SPREAD, shape[0]))
-    return np.clip(counts, 2, shape[1]).astype(np.int64)
+def _family(
+    kind: str, shape: tuple[int, int], per_user: int, fraction: float, rng: np.random.Generator
+) -> Synthetic:
+    """Draw half-star ratings of one of the star families, at this size."""
+    family = FAMILIES[kind]._replace(users=shape[0], items=shape[1], per_user=per_user)
+    frames = frames_of(*draw_family(family, fraction, rng), _plain_titles(shape[1]))
+    return Synthetic(*frames, rating_range=STAR_RANGE)
+
+
+def _plain_titles(items: int) -> list[str]:
+    """Titles that say no more than the number of the item."""
+    return [f"Item {item}" for item in range(items)]
 
 
 def _genres(n: int, rng: np.random.Generator) -> tuple[_Positions, _Positions]:
@@ -176,36 +192,3 @@ def _world(
     level = _LEVEL + _LEVEL_SD * rng.standard_normal(users, np.float32)
     things = traits.astype(np.float32), quality.astype(np.float32), order
     return kernels.World(*things, tastes, level, _SELECTIVITY, _NOISE_SD)
-
-
-def _plan(
-    counts: npt.NDArray[np.int64], fraction: float, n_items: int, rng: np.random.Generator
-) -> kernels.Plan:
-    """Fix the key of all user streams and how many ratings each of them gives."""
-    key = rng.integers(2**64, dtype=np.uint64)
-    return kernels.Plan(np.uint64(key), counts, fraction, n_items)
-
-
-def _parts(plan: kernels.Plan) -> tuple[kernels.Part, kernels.Part]:
-    """Make room for the training ratings and for the held-out ones."""
-    held = kernels.count_held_out(plan)
-    return _part(plan.counts - held), _part(held)
-
-
-def _part(counts: npt.NDArray[np.int64]) -> kernels.Part:
-    """Make room for so many ratings of each user."""
-    start = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-    total = int(start[-1])
-    ids = np.empty(total, np.uint32), np.empty(total, np.uint32)
-    return kernels.Part(start, *ids, np.empty(total, np.float32))
-
-
-def _frame(part: kernels.Part) -> pl.DataFrame:
-    """Turn one part into a frame."""
-    columns: dict[str, Any] = {"user": part.user, "item": part.item, "rating": part.rating}
-    return pl.DataFrame(columns)
-
-
-def _catalogue(titles: list[str]) -> pl.DataFrame:
-    """Pair the item numbers with their titles."""
-    return pl.DataFrame({"item": np.arange(len(titles), dtype=np.uint32), "title": titles})

@@ -1,8 +1,4 @@
-"""Loops that draw synthetic ratings, one independent random stream per user.
-
-A stream is SplitMix64 started from (key, user, purpose), so a row does not depend on how many
-threads there are or on which of them draws it.
-"""
+"""Loops that draw synthetic ratings, one independent random stream per user."""
 
 from typing import NamedTuple
 
@@ -10,16 +6,26 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Part", "Plan", "World", "count_held_out", "draw_rank_one", "draw_tastes"]
+from tacit.kernels.streams import below, normal, start, uniform
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_ROWS, _HOLD_OUT = np.uint64(0x726F7773), np.uint64(0x686F6C64)
+__all__ = [
+    "BLOCK",
+    "ROWS",
+    "TRIES",
+    "Part",
+    "Parts",
+    "Plan",
+    "World",
+    "count_held_out",
+    "deal",
+    "draw_rank_one",
+    "draw_tastes",
+]
+
+ROWS, _HOLD_OUT = np.uint64(0x726F7773), np.uint64(0x686F6C64)
 BLOCK = 2048  # users that one thread takes at a time
 ZIPF_OFFSET = 5.0
 TRIES = 16  # per rating, before a person stops being choosy
-_UNIT = 1.0 / 9007199254740992.0  # 2**-53
 
 
 _Ids = npt.NDArray[np.uint32]
@@ -70,47 +76,11 @@ class World(NamedTuple):
 
 
 @nb.njit(cache=True)
-def _mix(word: np.uint64) -> np.uint64:
-    """Finish a SplitMix64 step: spread every bit of the state over the whole word."""
-    word = (word ^ (word >> np.uint64(30))) * _MIX_1
-    word = (word ^ (word >> np.uint64(27))) * _MIX_2
-    return word ^ (word >> np.uint64(31))
-
-
-@nb.njit(cache=True)
-def _start(key: np.uint64, user: int, purpose: np.uint64) -> np.uint64:
-    """Return the first state of the stream of one user for one purpose."""
-    return _mix(_mix(key + purpose * _GOLDEN) ^ _mix((np.uint64(user) + np.uint64(1)) * _GOLDEN))
-
-
-@nb.njit(cache=True)
-def _uniform(state: np.uint64) -> tuple[np.uint64, float]:
-    """Return the next state and a number in [0, 1) with 53 random bits."""
-    state = state + _GOLDEN
-    return state, np.float64(_mix(state) >> np.uint64(11)) * _UNIT
-
-
-@nb.njit(cache=True)
-def _below(state: np.uint64, bound: int) -> tuple[np.uint64, int]:
-    """Return the next state and an integer in [0, bound)."""
-    state, number = _uniform(state)
-    return state, min(int(number * bound), bound - 1)
-
-
-@nb.njit(cache=True)
-def _normal(state: np.uint64) -> tuple[np.uint64, float]:
-    """Return the next state and a standard normal number (Box and Muller)."""
-    state, radius = _uniform(state)
-    state, angle = _uniform(state)
-    return state, np.sqrt(-2.0 * np.log(1.0 - radius)) * np.cos(2.0 * np.pi * angle)
-
-
-@nb.njit(cache=True)
 def _choose_uniform(state: np.uint64, n_items: int, row: _Ids, chosen: _Flags) -> None:
     """Fill `row` with distinct items, every set equally likely (Floyd), in ascending order."""
     for k in range(len(row)):
         last = n_items - len(row) + k
-        state, item = _below(state, last + 1)
+        state, item = below(state, last + 1)
         if chosen[item]:
             item = last
         chosen[item] = True
@@ -133,7 +103,7 @@ def _affinity(world: World, item: int, user: int) -> float:
 def _by_popularity(state: np.uint64, order: _Ids) -> tuple[np.uint64, int]:
     """Return the next state and an item: rank r has a weight of about (r + OFFSET)**-0.9."""
     low, high = ZIPF_OFFSET**0.1, (len(order) + ZIPF_OFFSET) ** 0.1
-    state, coin = _uniform(state)
+    state, coin = uniform(state)
     root = low + coin * (high - low)
     square = root * root
     rank = int(square * square * square * square * square - ZIPF_OFFSET)
@@ -158,11 +128,11 @@ def _choose_liked(
             if chosen[item]:
                 continue
             pull = world.selectivity * _affinity(world, item, user)
-            state, coin = _uniform(state)
+            state, coin = uniform(state)
             if coin * (1.0 + np.exp(-pull)) >= 1.0:
                 continue
         else:
-            state, item = _below(state, n_items)
+            state, item = below(state, n_items)
             while chosen[item]:
                 item = (item + 1) % n_items
         chosen[item] = True
@@ -183,13 +153,13 @@ def _put(part: Part, place: int, user: int, item: int, rating: float) -> None:
 
 
 @nb.njit(cache=True)
-def _deal(plan: Plan, user: int, row: _Ids, ratings: _Floats, parts: Parts) -> None:
+def deal(plan: Plan, user: int, row: _Ids, ratings: _Floats, parts: Parts) -> None:
     """Deal one row to train and test; the last rating stays if all others were held out."""
-    state = _start(plan.key, user, _HOLD_OUT)
+    state = start(plan.key, user, _HOLD_OUT)
     train, test = parts.train, parts.test
     to_train, to_test = train.start[user], test.start[user]
     for k in range(len(row)):
-        state, coin = _uniform(state)
+        state, coin = uniform(state)
         if coin < plan.fraction and to_test < test.start[user + 1]:
             _put(test, to_test, user, row[k], ratings[k])
             to_test += 1
@@ -203,10 +173,10 @@ def count_held_out(plan: Plan) -> npt.NDArray[np.int64]:
     """Count the ratings of every user that will be held out: never all of them."""
     held = np.zeros(len(plan.counts), np.int64)
     for user in nb.prange(len(plan.counts)):
-        state = _start(plan.key, user, _HOLD_OUT)
+        state = start(plan.key, user, _HOLD_OUT)
         total = 0
         for _ in range(plan.counts[user]):
-            state, coin = _uniform(state)
+            state, coin = uniform(state)
             total += coin < plan.fraction
         held[user] = min(total, plan.counts[user] - 1)
     return held
@@ -221,10 +191,10 @@ def _rank_one_block(first: int, plan: Plan, left: _Doubles, right: _Doubles, par
     row, ratings = np.empty(longest, np.uint32), np.empty(longest, np.float32)
     for user in range(first, last):
         count = plan.counts[user]
-        _choose_uniform(_start(plan.key, user, _ROWS), plan.n_items, row[:count], chosen)
+        _choose_uniform(start(plan.key, user, ROWS), plan.n_items, row[:count], chosen)
         for k in range(count):
             ratings[k] = left[user] * right[row[k]]
-        _deal(plan, user, row[:count], ratings[:count], parts)
+        deal(plan, user, row[:count], ratings[:count], parts)
 
 
 @nb.njit(cache=True)
@@ -236,14 +206,14 @@ def _tastes_block(first: int, plan: Plan, world: World, parts: Parts) -> None:
     row, ratings = np.empty(longest, np.uint32), np.empty(longest, np.float32)
     for user in range(first, last):
         count = plan.counts[user]
-        state = _start(plan.key, user, _ROWS)
+        state = start(plan.key, user, ROWS)
         state = _choose_liked(state, world, user, row[:count], chosen)
         for k in range(count):
-            state, shock = _normal(state)
+            state, shock = normal(state)
             stars = world.level[user] + world.quality[row[k]] + world.noise * shock
             stars += _affinity(world, row[k], user)
             ratings[k] = min(max(np.rint(2.0 * stars) / 2.0, 0.5), 5.0)
-        _deal(plan, user, row[:count], ratings[:count], parts)
+        deal(plan, user, row[:count], ratings[:count], parts)
 
 
 @nb.njit(cache=True, parallel=True)
