@@ -1,4 +1,6 @@
 import warnings
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -6,6 +8,7 @@ import polars as pl
 import pytest
 
 import tacit
+from tests.contracts.test_algorithms import CASES
 
 OWN = {"film-01": 5.0, "film-03": 1.0, "film-07": 4.5}
 
@@ -106,13 +109,109 @@ def test_bad_own_ratings(model: tacit.Model, own: object, message: str) -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, True])
-def test_bad_counts(model: tacit.Model, n: object) -> None:
+def test_bad_counts(model: tacit.Model, ratings: tacit.Ratings, n: object) -> None:
     with pytest.raises(tacit.ConfigError, match="n="):
         model.recommend(OWN, n=n)  # type: ignore[arg-type]
+    with pytest.raises(tacit.ConfigError, match="n="):
+        next(model.recommend_rows(ratings, n))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("include_rated", [False, True])
+def test_lists_for_many_are_those_for_each(
+    model: tacit.Model, ratings: tacit.Ratings, include_rated: bool
+) -> None:
+    (start, lists), *_ = model.recommend_rows(ratings, 12, include_rated=include_rated)
+    assert (start, lists.shape) == (0, (80, 12))
+    for user in (0, 41, 79):
+        lo, hi = ratings.indptr[user], ratings.indptr[user + 1]
+        ids = ratings.catalogue.ids.gather(ratings.items[lo:hi]).to_list()
+        own = dict(zip(ids, ratings.values[lo:hi].tolist(), strict=True))
+        wanted = [row.item for row in model.recommend(own, 12, include_rated=include_rated)]
+        found = lists[user][lists[user] >= 0]
+        assert ratings.catalogue.ids.gather(found).to_list() == wanted
+        assert len(wanted) == (12 if include_rated else 9)
+
+
+def test_lists_tell_items_apart_that_the_rating_range_cuts_off(ratings: tacit.Ratings) -> None:
+    """Predictions beyond the end of the range all show its end, and still have an order."""
+    model = tacit.fit(ratings, tacit.FrankWolfe(rounds=2), budget=None)
+    offsets = 5.0 + np.arange(15) % 7
+    rule = replace(model.rule, offsets=offsets)  # type: ignore[type-var]
+    chosen = replace(model, rule=rule).recommend({}, n=15)
+    assert {row.score for row in chosen} == {5.0}
+    assert [row.item for row in chosen[:4]] == ["film-06", "film-13", "film-05", "film-12"]
+
+
+@pytest.fixture
+def uncertain(ratings: tacit.Ratings) -> tacit.Model:
+    return tacit.fit(ratings, tacit.FrankWolfe(local="ridge", rounds=3), budget=None)
+
+
+def test_stds_come_with_predictions_in_their_order(uncertain: tacit.Model) -> None:
+    scores, stds = uncertain.predict(OWN, return_std=True)
+    assert np.array_equal(scores, uncertain.predict(OWN))
+    assert stds.shape == (15,)
+    assert stds.min() > 0.9  # the noise of a rating is 0.9, by rule
+    some = uncertain.predict(OWN, ["film-09", "film-02"], return_std=True)
+    assert some[1].tolist() == [stds[9], stds[2]]
+    with pytest.warns(tacit.UnknownItemsWarning):
+        unknown = uncertain.predict(OWN, ["no such film"], return_std=True)
+    assert np.isnan(unknown).all()
+
+
+def test_more_ratings_leave_less_doubt_and_no_std_exceeds_half_the_range(
+    uncertain: tacit.Model,
+) -> None:
+    _, none = uncertain.predict({}, return_std=True)
+    _, few = uncertain.predict(OWN, return_std=True)
+    _, more = uncertain.predict(OWN | {"film-02": 3.0, "film-10": 4.0}, return_std=True)
+    assert np.all(none == (5.0 - 0.5) / 2)  # she might be anyone
+    assert np.all(few <= none)
+    assert more.mean() < few.mean()
+
+
+def test_stds_of_many_are_those_of_each(uncertain: tacit.Model, ratings: tacit.Ratings) -> None:
+    (start, scores, stds), *_ = uncertain.predict_rows_with_std(ratings)
+    lo, hi = ratings.indptr[7], ratings.indptr[8]
+    ids = ratings.catalogue.ids.gather(ratings.items[lo:hi]).to_list()
+    own = dict(zip(ids, ratings.values[lo:hi].tolist(), strict=True))
+    alone = uncertain.predict(own, return_std=True)
+    assert start == 0
+    assert np.allclose(alone[0], scores[7])
+    assert np.allclose(alone[1], stds[7])
+
+
+def test_stds_survive_a_model_file(uncertain: tacit.Model, tmp_path: Path) -> None:
+    uncertain.save(tmp_path / "m.tacit")
+    again = tacit.load(tmp_path / "m.tacit")
+    assert np.array_equal(
+        again.predict(OWN, return_std=True), uncertain.predict(OWN, return_std=True)
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_who_knows_no_std_says_who_does(case: str, ratings: tacit.Ratings) -> None:
+    model = tacit.fit(ratings, CASES[case], budget=None)
+    plain = tacit.fit(ratings, tacit.FrankWolfe(rounds=2), budget=None)
+    with pytest.raises(tacit.ConfigError, match="return_std=True") as caught:
+        plain.predict(OWN, return_std=True)
+    if model.knows_std:
+        assert len(model.predict(OWN, return_std=True)) == 2
+        assert type(CASES[case]).__name__ in str(caught.value)
+    else:
+        with pytest.raises(tacit.ConfigError, match="return_std=True"):
+            model.predict(OWN, return_std=True)
+        with pytest.raises(tacit.ConfigError, match="predict_rows_with_std"):
+            next(model.predict_rows_with_std(ratings))
+
+
+def test_return_std_is_true_or_false(uncertain: tacit.Model) -> None:
+    with pytest.raises(tacit.ConfigError, match="return_std='yes'"):
+        uncertain.predict(OWN, return_std="yes")  # type: ignore[call-overload]
 
 
 def test_nothing_of_anyone_is_printed(model: tacit.Model, ratings: tacit.Ratings) -> None:
-    assert repr(model) == "Model(replay, 15 items, epsilon=20, delta=1e-06)"
+    assert repr(model) == "Model(ridge, 15 items, epsilon=20, delta=1e-06)"
     assert "user-" not in repr(ratings) + str(ratings)
 
 

@@ -15,6 +15,9 @@ def run(
     item: Annotated[
         list[str] | None, typer.Option("--item", help="An item to predict; may be repeated.")
     ] = None,
+    std: Annotated[
+        bool, typer.Option("--std", help="Also how far off each may be, as one std.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict your ratings of items. All of the catalogue, or the given ones."""
@@ -24,11 +27,16 @@ def run(
 
     found = load(model)
     wanted = pl.Series("item", item) if item else found.catalogue.ids
-    scores = found.predict(read_own(ratings), wanted)
+    own, stds = read_own(ratings, implicit=found.implicit), None
+    if std:
+        scores, stds = found.predict(own, wanted, return_std=True)
+    else:
+        scores = found.predict(own, wanted)
     positions = found.catalogue.positions(wanted)
     rows = [
         Recommendation(found.catalogue.ids[int(at)], found.catalogue.title(int(at)), float(score))
         for at, score in zip(positions, scores, strict=True)
         if at >= 0
     ]
-    show_scores(found, rows, as_json, "predictions")
+    known = None if stds is None else stds[positions >= 0].tolist()
+    show_scores(found, rows, as_json, "predictions", known)

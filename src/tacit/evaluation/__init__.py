@@ -1,4 +1,4 @@
-"""Splits, accuracy and the HTML report. NOT PRIVATE: for people who own the ratings."""
+"""Splits, measures and the HTML report. NOT PRIVATE: for people who own the ratings."""
 
 from tacit.evaluation.accuracy import (
     NOTICE,
@@ -9,14 +9,23 @@ from tacit.evaluation.accuracy import (
     split,
     user_mean_accuracy,
 )
+from tacit.evaluation.calibration import Calibration, Reliability, calibrate
+from tacit.evaluation.popularity import ExactPopularity
+from tacit.evaluation.ranking import Ranking, rank
 from tacit.evaluation.report import write_report
 
 __all__ = [
     "NOTICE",
     "Accuracy",
+    "Calibration",
+    "ExactPopularity",
+    "Ranking",
+    "Reliability",
+    "calibrate",
     "evaluate",
     "global_mean_accuracy",
     "item_mean_accuracy",
+    "rank",
     "split",
     "user_mean_accuracy",
     "write_report",

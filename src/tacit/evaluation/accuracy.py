@@ -6,7 +6,7 @@ is that is being measured. Do not publish it with the model.
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from tacit.catalogue import Catalogue
 from tacit.errors import ConfigError, DataError
-from tacit.ids import clean_ids, rows_text
-from tacit.ratings import Columns, Ratings
-from tacit.tables import read_frame
+from tacit.evaluation.held_out import HeldOut, match_held_out
+from tacit.evaluation.notice import NOTICE, Measured
+from tacit.ratings import Ratings
 
 __all__ = [
     "NOTICE",
@@ -30,7 +30,6 @@ __all__ = [
     "user_mean_accuracy",
 ]
 
-NOTICE = "NOT PRIVATE: measured on people's held-out ratings, without noise"
 _CHUNK = 1 << 22  # ratings looked at together where a pass over all of them is needed
 
 
@@ -48,7 +47,7 @@ class Predictor(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class Accuracy:
+class Accuracy(Measured):
     """Errors over held-out ratings. NOT PRIVATE.
 
     Attributes:
@@ -66,29 +65,6 @@ class Accuracy:
     users: int
     skipped: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all fields, and the notice that they are not private."""
-        return {"notice": NOTICE, **asdict(self)}
-
-    def __repr__(self) -> str:
-        """Show all fields, labelled."""
-        fields = ", ".join(f"{name}={value!r}" for name, value in asdict(self).items())
-        return f"Accuracy(NOT PRIVATE: {fields})"
-
-
-@dataclass(frozen=True, repr=False)
-class _HeldOut:
-    """Held-out ratings that can be predicted, in order of people.
-
-    `people` are rows of the training ratings; `person` says which of them gave each rating.
-    """
-
-    people: NDArray[np.int64]
-    person: NDArray[np.int64]
-    item: NDArray[np.int64]
-    rating: NDArray[np.float32]
-    skipped: int
-
 
 def evaluate(model: Predictor, train: Ratings, test: Ratings | pl.DataFrame) -> Accuracy:
     """Let each test user predict from her own training row, and compare. NOT PRIVATE.
@@ -99,9 +75,12 @@ def evaluate(model: Predictor, train: Ratings, test: Ratings | pl.DataFrame) -> 
         test: held-out ratings, as Ratings or as a frame with columns user, item and rating.
 
     Raises:
+        ConfigError: the ratings are implicit.
         DataError: no held-out rating can be predicted, or they cannot be used.
     """
-    held_out = _match(train, test, model.catalogue)
+    if train.implicit:
+        raise ConfigError("train: interactions without ratings have no RMSE; measure with rank")
+    held_out = match_held_out(train, test, model.catalogue)
     predicted = np.empty(len(held_out.rating), np.float64)
     for start, scores in model.predict_rows(train.take_rows(held_out.people)):
         low, high = np.searchsorted(held_out.person, (start, start + len(scores)))
@@ -148,12 +127,13 @@ def _keep(ratings: Ratings, kept: NDArray[np.bool_], *, everyone: bool) -> Ratin
         np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[people]))),
         ratings.items[kept],
         ratings.values[kept],
+        ratings.implicit,
     )
 
 
 def user_mean_accuracy(train: Ratings, test: Ratings | pl.DataFrame) -> Accuracy:
     """Predict each user's own mean. A local rule: it costs no privacy and needs no model."""
-    held_out = _match(train, test, train.catalogue)
+    held_out = match_held_out(train, test, train.catalogue)
     own = train.take_rows(held_out.people)
     sums = np.add.reduceat(own.values, own.indptr[:-1], dtype=np.float64)
     return _accuracy(held_out, (sums / np.diff(own.indptr))[held_out.person])
@@ -161,13 +141,13 @@ def user_mean_accuracy(train: Ratings, test: Ratings | pl.DataFrame) -> Accuracy
 
 def item_mean_accuracy(train: Ratings, test: Ratings | pl.DataFrame) -> Accuracy:
     """Predict each item's exact mean, or that of all ratings if it has none: a NOT PRIVATE rule."""
-    held_out = _match(train, test, train.catalogue)
+    held_out = match_held_out(train, test, train.catalogue)
     return _accuracy(held_out, _item_means(train)[held_out.item])
 
 
 def global_mean_accuracy(train: Ratings, test: Ratings | pl.DataFrame) -> Accuracy:
     """Predict the exact mean of all ratings: a NOT PRIVATE rule."""
-    held_out = _match(train, test, train.catalogue)
+    held_out = match_held_out(train, test, train.catalogue)
     mean = float(train.values.mean(dtype=np.float64))
     return _accuracy(held_out, np.full(len(held_out.rating), mean))
 
@@ -183,57 +163,7 @@ def _item_means(train: Ratings) -> NDArray[np.float64]:
     return np.where(counts > 0, sums / np.maximum(counts, 1), overall)
 
 
-def _match(train: Ratings, test: Ratings | pl.DataFrame, catalogue: Catalogue) -> _HeldOut:
-    """Find the training row and the catalogue position of every held-out rating."""
-    if isinstance(test, Ratings):
-        rows = np.repeat(_rows_of(train, test.user_ids), np.diff(test.indptr))
-        items, ratings = catalogue.positions(test.catalogue.ids)[test.items], test.values
-    else:
-        users, item_ids, ratings = _columns(test, train.rating_range)
-        rows, items = _rows_of(train, users), catalogue.positions(item_ids)
-    known = np.flatnonzero((rows >= 0) & (items >= 0))
-    if len(known) == 0:
-        raise DataError(
-            "test: no held-out rating is of a user with training ratings and of an item in the "
-            "catalogue; check that train and test come from the same people"
-        )
-    known = known[np.argsort(rows[known], kind="stable")]
-    people, person = np.unique(rows[known], return_inverse=True)
-    return _HeldOut(people, person, items[known], ratings[known], len(rows) - len(known))
-
-
-def _columns(
-    frame: pl.DataFrame, rating_range: tuple[float, float]
-) -> tuple[pl.Series, pl.Series, NDArray[np.float32]]:
-    """Return users, items and ratings of a frame; one held-out rating of one person is enough."""
-    table = read_frame(frame, Columns())
-    users, items = clean_ids(table["user"]), clean_ids(table["item"])
-    name, ratings = table["rating"].name, table["rating"].cast(pl.Float32, strict=False)
-    low, high = (float(np.float32(bound)) for bound in rating_range)
-    wrong = len(ratings) - int(ratings.is_between(low, high).sum())
-    if wrong:
-        raise DataError(f"column {name!r}: {rows_text(wrong)} without a rating in the rating range")
-    repeated = len(users) - pl.DataFrame({"user": users, "item": items}).n_unique()
-    if repeated:
-        raise DataError(
-            f"columns {users.name!r} and {items.name!r}: {rows_text(repeated)} with a pair of "
-            "user and item given before; hold each rating out once"
-        )
-    return users, items, ratings.to_numpy()
-
-
-def _rows_of(train: Ratings, user_ids: pl.Series) -> NDArray[np.int64]:
-    """Return the training row of every user id, -1 for a user without training ratings."""
-    rows = pl.DataFrame({"id": train.user_ids}).with_row_index("row")
-    rows = rows.filter(pl.Series(np.diff(train.indptr) > 0))
-    wanted = pl.DataFrame({"id": user_ids})
-    if train.user_ids.dtype != user_ids.dtype:
-        rows, wanted = rows.cast({"id": pl.String}), wanted.cast({"id": pl.String})
-    found = wanted.join(rows, on="id", how="left", maintain_order="left")["row"]
-    return found.cast(pl.Int64).fill_null(-1).to_numpy()
-
-
-def _accuracy(held_out: _HeldOut, predicted: NDArray[np.float64]) -> Accuracy:
+def _accuracy(held_out: HeldOut, predicted: NDArray[np.float64]) -> Accuracy:
     """Summarise the errors of all predictions."""
     error = predicted - held_out.rating
     return Accuracy(

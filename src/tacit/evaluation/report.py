@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 from tacit.catalogue import Catalogue
 from tacit.evaluation.accuracy import Accuracy
+from tacit.evaluation.calibration import Calibration
+from tacit.evaluation.ranking import Ranking
 
 __all__ = ["write_report"]
 
@@ -53,6 +55,7 @@ def write_report(
     accuracies: Sequence[Scored],
     person: Mapping[Any, float],
     recommendations: Sequence[_Recommendation],
+    measures: Sequence[Ranking | Calibration] = (),
 ) -> None:
     """Write the page.
 
@@ -63,6 +66,7 @@ def write_report(
         person: a made-up person's own ratings by item id; items outside the catalogue show
             their id.
         recommendations: what the model recommends to her, best first.
+        measures: how good lists of recommendations are, and stds of predictions, if measured.
     """
     certificate = model.certificate.to_json()
     page = Template(resources.files("tacit.evaluation").joinpath("report.html").read_text("utf-8"))
@@ -70,7 +74,7 @@ def write_report(
         **_opening(certificate),
         promise=_promise(certificate),
         facts=_facts(certificate),
-        accuracy=_accuracy(accuracies),
+        accuracy=_accuracy(accuracies) + "".join(map(_measure, measures)),
         person=_person(model.catalogue, person, recommendations),
         releases=_releases(certificate),
         public=_public(certificate),
@@ -191,6 +195,45 @@ def _counted(accuracies: Sequence[Scored]) -> str:
     )
 
 
+def _measure(measured: Ranking | Calibration) -> str:
+    """Show one more way in which the model was measured, below its errors."""
+    return _ranking(measured) if isinstance(measured, Ranking) else _calibration(measured)
+
+
+def _ranking(ranking: Ranking) -> str:
+    """Show how good lists are."""
+    meanings = {
+        "NDCG": (ranking.ndcg, "liked items near the top; 100 % is the best order there is"),
+        "Recall": (ranking.recall, "share of someone’s liked items that is in her list"),
+        "Coverage": (ranking.coverage, "share of all items that is in anyone’s list"),
+    }
+    rows = [(name, text, f"{100 * value:.1f} %") for name, (value, text) in meanings.items()]
+    caption = (
+        f"Lists of {ranking.k} for {ranking.lists:,} people. {ranking.people:,} of them have a "
+        f"held-out rating of {ranking.relevant:g} or more: something that they liked."
+    )
+    heads = ("Measure", "What it says", "Found")
+    return "<h3>Lists of recommendations</h3>" + _table(caption, heads, rows, numbers=2)
+
+
+def _calibration(calibration: Calibration) -> str:
+    """Show whether errors are as large as the model says, by its own estimate of them."""
+    rows = [
+        (f"{tenth.std:.3f}", f"{tenth.expected:.3f}", f"{tenth.rmse:.3f}")
+        for tenth in calibration.deciles
+    ]
+    heads = ("Predicted std", "Error to expect", "Error found")
+    caption = "Held-out ratings in groups of equal size by predicted std, smallest first."
+    shares = (
+        f"{100 * calibration.within_one:.1f} % of ratings are within one std of the prediction, "
+        f"and {100 * calibration.within_two:.1f} % within two. "
+        f"If all stds were right, it would be {100 * calibration.expected_one:.1f} % and "
+        f"{100 * calibration.expected_two:.1f} % in this rating range."
+    )
+    intro = f"<h3>Uncertainty of predictions</h3><p>{_escape(shares)}</p>"
+    return intro + _table(caption, heads, rows)
+
+
 def _person(
     catalogue: Catalogue, own: Mapping[Any, float], recommended: Sequence[_Recommendation]
 ) -> str:
@@ -293,10 +336,15 @@ def _table(
     rows: Iterable[Sequence[str]],
     *,
     name: int = 0,
+    numbers: int | None = None,
     total: Sequence[str] | None = None,
 ) -> str:
-    """Write a table; column `name` heads its row, later ones hold numbers and stand right."""
-    sides = ["number" if column > name else "" for column in range(len(heads))]
+    """Write a table; column `name` heads its row, those from `numbers` on stand right.
+
+    If `numbers` is not given, those are all columns after the name.
+    """
+    first = name + 1 if numbers is None else numbers
+    sides = ["number" if column >= first else "" for column in range(len(heads))]
     top = "".join(map(_cell, heads, sides, ["col"] * len(heads)))
     scopes = ["row" if column == name else "" for column in range(len(heads))]
     body = "".join(f"<tr>{''.join(map(_cell, row, sides, scopes))}</tr>" for row in rows)

@@ -3,81 +3,28 @@
 import numpy as np
 from numba import njit
 
-from tacit.kernels.rows import clipped
+from tacit.kernels.solving import own_solution, target
 
 __all__ = ["factor_gradient", "solve_factors"]
 
 
 @njit(cache=True, nogil=True)
-def _cholesky_solve(normal, right):
-    """Return the solution of a positive definite system, in place; zeros if it is not one.
-
-    It raises nothing: an error that depends on someone's row would tell of it.
-    """
-    rank = right.size
-    for j in range(rank):
-        for k in range(j):
-            normal[j, j] -= normal[j, k] ** 2
-        if not 0.0 < normal[j, j] < np.inf:
-            return np.zeros(rank)
-        normal[j, j] = np.sqrt(normal[j, j])
-        for i in range(j + 1, rank):
-            for k in range(j):
-                normal[i, j] -= normal[i, k] * normal[j, k]
-            normal[i, j] /= normal[j, j]
-    for j in range(rank):
-        for k in range(j):
-            right[j] -= normal[j, k] * right[k]
-        right[j] /= normal[j, j]
-    for j in range(rank - 1, -1, -1):
-        for k in range(j + 1, rank):
-            right[j] -= normal[k, j] * right[k]
-        right[j] /= normal[j, j]
-    for j in range(rank):
-        if not np.abs(right[j]) < np.inf:
-            return np.zeros(rank)
-    return right.copy()
-
-
-@njit(cache=True, nogil=True)
-def _solve(rows, i, factors, ridge, normal, right):
-    """Return user i's factors: argmin sum (y_j - u . v_j)^2 + ridge ||u||^2."""
-    rank = factors.shape[1]
-    normal[:] = 0.0
-    right[:] = 0.0
-    for k in range(rank):
-        normal[k, k] = ridge
-    for p in range(rows.indptr[i], rows.indptr[i + 1]):
-        vector = factors[rows.items[p]]
-        target = clipped(rows, p, rows.means[i]) * rows.scales[i]
-        for k in range(rank):
-            right[k] += target * vector[k]
-            for l in range(rank):
-                normal[k, l] += vector[k] * vector[l]
-    return _cholesky_solve(normal, right)
-
-
-@njit(cache=True, nogil=True)
-def solve_factors(rows, factors, ridge, solved, lo, hi):
-    """Write every user's own factors."""
-    rank = factors.shape[1]
-    normal, right = np.empty((rank, rank)), np.empty(rank)
+def solve_factors(rows, factors, roots, solved, lo, hi):
+    """Write every user's own factors, with ridge 1: the prior spread is in the factors."""
     for i in range(lo, hi):
-        solved[i] = _solve(rows, i, factors, ridge, normal, right)
+        solved[i] = own_solution(rows, i, factors, roots, 1.0)
 
 
 @njit(cache=True, nogil=True)
 def factor_gradient(rows, factors, ridge, quanta, lo, hi, total):
     """Add the users' gradients sum_j (u . v_j - y_j) u, each clipped as one vector, in integers."""
-    rank = factors.shape[1]
-    normal, right = np.empty((rank, rank)), np.empty(rank)
+    roots = np.ones(factors.shape[0])
     for i in range(lo, hi):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
-        own = _solve(rows, i, factors, ridge, normal, right)
+        own = own_solution(rows, i, factors, roots, ridge)
         errors = np.empty(stop - start)
         for p in range(start, stop):
-            target = clipped(rows, p, rows.means[i]) * rows.scales[i]
-            errors[p - start] = np.dot(own, factors[rows.items[p]]) - target
+            errors[p - start] = np.dot(own, factors[rows.items[p]]) - target(rows, i, p)
         _add_clipped(errors, own, rows.items[start:stop], quanta, total)
 
 

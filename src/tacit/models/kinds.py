@@ -5,6 +5,7 @@ from typing import Any
 
 from tacit.errors import ModelFileError
 from tacit.models.filling import FillingRule
+from tacit.models.implicit import InteractionRule
 from tacit.models.linear import ProjectionRule, RidgeRule
 from tacit.models.neighbours import NeighbourRule
 from tacit.models.replay import ReplayRule
@@ -12,9 +13,10 @@ from tacit.models.rules import Floats, LocalRule
 
 __all__ = ["rule_of_kind"]
 
-_KINDS = {
-    rule.kind: rule for rule in (ReplayRule, RidgeRule, ProjectionRule, FillingRule, NeighbourRule)
-}
+_RULES = (
+    ReplayRule, RidgeRule, ProjectionRule, FillingRule, NeighbourRule, InteractionRule,
+)  # fmt: skip
+_KINDS: dict[str, Any] = {rule.kind: rule for rule in _RULES}
 
 
 def rule_of_kind(kind: str, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> LocalRule:

@@ -83,15 +83,32 @@ class ProjectionRule:
 class RidgeRule:
     """Ridge regression of one's own ratings on published item factors.
 
-    u = (F_o^T F_o + ridge I)^-1 F_o^T y_o on the rated items o; scores are offsets + own mean +
-    F u. Post-processing, and free: it uses all of a person's ratings.
+    u = (F_o^T D_o^-1 F_o + I)^-1 F_o^T D_o^-1 y_o on the rated items o, D = diag(noise); scores
+    are offsets + own mean + F u. `noise` has, for each item, the variance of a rating about its
+    prediction by factors. It is the posterior mean of u for u ~ N(0, I) and such noise; with the
+    same noise for all items it is ridge regression with ridge = noise. Post-processing, and free:
+    it uses all of a person's ratings.
+
+    `spread` is the sd of the error of each prediction if ratings are y_j = offset_j + b + f_j . u
+    + e_j with u ~ N(0, I), e_j ~ N(0, noise_j) and, with `centre` only, an own level b:
+
+        variance_j = f_j^T A^-1 f_j + noise_j + h_j^2 v,    A = F_o^T D_o^-1 F_o + I.
+
+    With no centre, v = 0, and this is the Gaussian posterior. With it, the own mean of d ratings
+    misses b by an error of the variance v = (shrink^2 t + |F_o^T 1|^2 + sum_o noise) / (d +
+    shrink)^2, of which h_j = 1 - f_j^T A^-1 F_o^T D_o^-1 1 stays. The two errors are uncorrelated:
+    u - E[u | y] is uncorrelated with everything rated. b has the variance t for which the shrunk
+    mean is the best one if ratings of a person differ independently: the mean of |f_j|^2 + noise_j
+    over all items, by shrink. Without shrinking b can be anything; so it is for someone with no
+    ratings, whose spread is infinite. Offsets, factors and noise are taken as exact: the noise of
+    the releases counts only where the algorithm put it into `noise`.
     """
 
     kind: ClassVar[str] = "ridge"
 
     factors: Floats
     offsets: Floats
-    ridge: float
+    noise: Floats
     centre: bool
     shrink: float
     source: str
@@ -104,12 +121,42 @@ class RidgeRule:
         rows = own_arrays(own, self.offsets, (self.centre, self.shrink, np.inf, np.inf))
         solved = np.zeros((people, self.factors.shape[1]))
         if solved.size:
-            solve_factors(rows, self.factors, self.ridge, solved, 0, people)
-        return np.asarray(solved @ self.factors.T + rows.means[:, None] + self.offsets)
+            solve_factors(rows, self.factors, 1.0 / np.sqrt(self.noise), solved, 0, people)
+        scores = np.asarray(solved @ self.factors.T)
+        scores += rows.means[:, None]
+        scores += self.offsets
+        return scores
+
+    def spread(self, own: OwnRows) -> Floats:
+        """Return the sd of the error of everyone's prediction of every item."""
+        from tacit.kernels.spread import factor_variances
+
+        people = own.indptr.size - 1
+        rows = own_arrays(own, self.offsets, (self.centre, self.shrink, np.inf, np.inf))
+        variances = np.empty((people, self.offsets.size))
+        doubts = self._doubts(own) if self.centre else np.zeros(people)
+        factor_variances(rows, self.factors, self.noise, doubts, variances, 0, people)
+        np.copyto(variances, np.inf, where=np.isnan(variances))  # beyond what arithmetic can bear
+        return np.sqrt(variances, out=variances)
+
+    def _doubts(self, own: OwnRows) -> Floats:
+        """Return v, the variance of the error of everyone's own mean."""
+        from scipy.sparse import csr_array
+
+        lengths = np.diff(own.indptr)
+        shape = (lengths.size, self.offsets.size)
+        rated = csr_array((np.ones(own.items.size), own.items.astype(np.int32), own.indptr), shape)
+        shared = np.asarray(rated @ self.factors)
+        errors = np.sum(shared**2, axis=1) + np.asarray(rated @ self.noise)
+        level = self.shrink * float(np.mean(np.sum(self.factors**2, axis=1) + self.noise))
+        counted = (lengths + self.shrink) ** 2
+        doubts = np.full(lengths.size, np.inf)
+        np.divide(level + errors, counted, out=doubts, where=counted > 0)
+        return doubts
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
-        return parts_of(self, ("ridge", "centre", "shrink", "source"))
+        return parts_of(self, ("centre", "shrink", "source"))
 
     @classmethod
     def from_parts(cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> "RidgeRule":
@@ -117,13 +164,14 @@ class RidgeRule:
         rule = cls(
             factors=np.ascontiguousarray(arrays["factors"]),
             offsets=arrays["offsets"],
-            ridge=float(settings["ridge"]),
+            noise=arrays["noise"],
             centre=bool(settings["centre"]),
             shrink=float(settings["shrink"]),
             source=str(settings["source"]),
         )
-        check_shapes(rule, factors=(rule.offsets.size, rule.factors.shape[-1]))
-        if not (0 < rule.ridge < np.inf and 0 <= rule.shrink < np.inf):
+        items = rule.offsets.size
+        check_shapes(rule, factors=(items, rule.factors.shape[-1]), noise=(items,))
+        if not (np.all(rule.noise > 0) and 0 <= rule.shrink < np.inf):
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 

@@ -1,10 +1,10 @@
 """The published model: anyone's own ratings in, her own predictions out."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,17 @@ from tacit.catalogue import Catalogue
 from tacit.certificate import Certificate, Verification
 from tacit.cores import usable_cores
 from tacit.errors import ConfigError
-from tacit.models.own import known_positions, own_row
-from tacit.models.rules import LocalRule, OwnRows
+from tacit.models.best import best_items, without_rated
+from tacit.models.implicit import InteractionRule
+from tacit.models.own import known_positions, own_interactions, own_row
+from tacit.models.rules import Floats, LocalRule, OwnRows, Uncertain
 from tacit.ratings import Ratings
 
 __all__ = ["Model", "Recommendation"]
 
-_BLOCK = 4096  # people scored at a time
+_BLOCK = 4096  # people scored at a time, at the most
+_SCORES = 1 << 22  # scores held at a time by each thread
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,16 @@ class Model:
         """Whether the certificate makes a promise."""
         return self.certificate.private
 
+    @property
+    def implicit(self) -> bool:
+        """Whether it was learned from interactions, and takes no ratings."""
+        return isinstance(self.rule, InteractionRule)
+
+    @property
+    def knows_std(self) -> bool:
+        """Whether the local rule can say how far off a prediction may be."""
+        return isinstance(self.rule, Uncertain)
+
     def __repr__(self) -> str:
         promise = "NOT PRIVATE"
         if self.certificate.budget and self.private:
@@ -58,54 +72,82 @@ class Model:
             promise = f"epsilon={budget.epsilon:g}, delta={budget.delta:g}"
         return f"Model({self.rule.kind}, {len(self.catalogue)} items, {promise})"
 
-    def predict(self, own_ratings: Any, items: Any = None) -> NDArray[np.float64]:
+    @overload
+    def predict(
+        self, own_ratings: Any, items: Any = None, *, return_std: Literal[False] = False
+    ) -> Floats: ...
+
+    @overload
+    def predict(
+        self, own_ratings: Any, items: Any = None, *, return_std: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+
+    def predict(
+        self, own_ratings: Any, items: Any = None, *, return_std: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
         """Return the predicted ratings of `items` (all of the catalogue if None), in their order.
 
         Args:
             own_ratings: a dict {item: rating}, a frame with columns item and rating, or a pair of
-                sequences (items, ratings). Items outside the catalogue are left out, and an
-                UnknownItemsWarning says how many.
+                sequences (items, ratings). For a model of interactions: a list of items, or a
+                frame with a column item; what is returned is the share of her further
+                interactions that each item is expected to have. Items outside the catalogue are
+                left out, and an UnknownItemsWarning says how many.
             items: ids of the wanted items; an unknown one gets NaN.
+            return_std: also return how far off each may be, as a standard deviation: a pair
+                (ratings, stds). Only for local rules that know it. None exceeds half the width of
+                the rating range, as nothing in that range has more.
+
+        Raises:
+            ConfigError: return_std for a local rule that knows no posterior.
         """
-        own = own_row(own_ratings, self.catalogue, self.rating_range)
-        scores: NDArray[np.float64] = self._scores(own)[0]
-        if items is None:
-            return scores
-        positions = known_positions(items, self.catalogue, "wanted items")
-        return np.where(positions >= 0, scores[positions], np.nan)
+        if not isinstance(return_std, bool):
+            raise ConfigError(f"return_std={return_std!r}: expected true or false")
+        rule = self._uncertain("return_std=True (--std)") if return_std else None
+        own = self._own(own_ratings)
+        found = [self._scores(own)[0]] if rule is None else [a[0] for a in self._both(own, rule)]
+        if items is not None:
+            positions = known_positions(items, self.catalogue, "wanted items")
+            found = [np.where(positions >= 0, array[positions], np.nan) for array in found]
+        return found[0] if rule is None else (found[0], found[1])
 
     def recommend(
         self, own_ratings: Any, n: int = 10, *, include_rated: bool = False
     ) -> list[Recommendation]:
         """Return the n items with the best predicted ratings, without those already rated.
 
-        With no ratings of her own it is the list for someone unknown.
+        Ranked before predictions are cut off at the ends of the rating range. With no ratings of
+        her own it is the list for someone unknown.
         """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise ConfigError(f"n={n!r}: expected a whole number of at least 1")
-        own = own_row(own_ratings, self.catalogue, self.rating_range)
-        scores = self._scores(own)[0]
-        order = np.argsort(-scores, kind="stable")
-        if not include_rated:
-            order = order[~np.isin(order, own.items)]
-        return [self._recommendation(int(at), float(scores[at])) for at in order[:n]]
+        _check_count(n)
+        own = self._own(own_ratings)
+        scores = self.rule.scores(own)
+        shown = np.clip(scores[0], *self.rating_range)
+        best = best_items(scores if include_rated else without_rated(scores, own), n)[0]
+        return [self._recommendation(int(at), float(shown[at])) for at in best[best >= 0]]
 
-    def predict_rows(self, ratings: Ratings) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    def predict_rows(self, ratings: Ratings) -> Iterator[tuple[int, Floats]]:
         """Yield (first row, scores of a block of users by items), each from her own ratings.
 
         The ratings must be of this model's catalogue (`Ratings.from_...(catalogue=...)`).
         """
-        if not np.array_equal(ratings.catalogue.ids, self.catalogue.ids):
-            raise ConfigError(
-                "ratings are of another catalogue; read them with catalogue=model.catalogue"
-            )
-        starts = range(0, ratings.n_users, _BLOCK)
-        threads = usable_cores()
-        with ThreadPoolExecutor(threads) as pool:
-            for first in range(0, len(starts), threads):
-                group = starts[first : first + threads]
-                blocks = pool.map(lambda at: self._block(ratings, at), group)
-                yield from zip(group, blocks, strict=True)
+        yield from self._blocks(ratings, self._scores)
+
+    def predict_rows_with_std(self, ratings: Ratings) -> Iterator[tuple[int, Floats, Floats]]:
+        """Yield (first row, scores, stds) as `predict_rows` and `predict(return_std=True)` do."""
+        rule = self._uncertain("predict_rows_with_std")
+        for start, (scores, stds) in self._blocks(ratings, lambda own: self._both(own, rule)):
+            yield start, scores, stds
+
+    def recommend_rows(
+        self, ratings: Ratings, n: int = 10, *, include_rated: bool = False
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield (first row, a block of users' n best items), as positions in the catalogue.
+
+        As `recommend` does for one; a list that is too short ends in -1.
+        """
+        _check_count(n)
+        yield from self._blocks(ratings, lambda own: self._best(own, n, include_rated))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a file, whole or not at all."""
@@ -113,29 +155,88 @@ class Model:
 
         save(self, path)
 
+    def explain(self) -> str:
+        """Say what was chosen and why, what the budget paid for, and what followed from it."""
+        from tacit.models.explaining import explain
+
+        return explain(self)
+
     def verify(self) -> Verification:
         """Recompute epsilon from the certificate, and check that all published parts are paid."""
         found = self.certificate.verify()
         unpaid = self.rule.unpaid(entry.name for entry in self.certificate.releases)
         if len(self.certificate.releases) != self.releases:
             unpaid.append(f"it rests on {self.releases} releases, and the certificate lists others")
-        return Verification(
-            found.holds and not unpaid,
-            found.epsilon_claimed,
-            found.epsilon_recomputed,
-            (*found.problems, *unpaid),
-        )
+        problems = (*found.problems, *unpaid)
+        return replace(found, holds=found.holds and not unpaid, problems=problems)
 
-    def _block(self, ratings: Ratings, start: int) -> NDArray[np.float64]:
-        stop = min(start + _BLOCK, ratings.n_users)
-        lo, hi = ratings.indptr[start], ratings.indptr[stop]
-        indptr = ratings.indptr[start : stop + 1] - lo
-        return self._scores(OwnRows(indptr, ratings.items[lo:hi], ratings.values[lo:hi]))
+    def _blocks(
+        self, ratings: Ratings, make: Callable[[OwnRows], _Made]
+    ) -> Iterator[tuple[int, _Made]]:
+        """Yield (first row, what is made of a block of users' own rows), a block per thread."""
+        if not np.array_equal(ratings.catalogue.ids, self.catalogue.ids):
+            raise ConfigError(
+                "ratings are of another catalogue; read them with catalogue=model.catalogue"
+            )
+        if ratings.implicit != self.implicit:
+            raise ConfigError(
+                f"ratings with implicit={ratings.implicit} for a model with "
+                f"implicit={self.implicit}; read them with implicit={self.implicit}"
+            )
+        size = min(_BLOCK, max(1, _SCORES // max(1, len(self.catalogue))))
+        starts = range(0, ratings.n_users, size)
+        threads = usable_cores()
+        with ThreadPoolExecutor(threads) as pool:
+            for first in range(0, len(starts), threads):
+                group = starts[first : first + threads]
+                blocks = pool.map(lambda at: make(_own_rows(ratings, at, at + size)), group)
+                yield from zip(group, blocks, strict=True)
+
+    def _own(self, own_ratings: Any) -> OwnRows:
+        """Return a person's own ratings, or interactions, as a row."""
+        if self.implicit:
+            return own_interactions(own_ratings, self.catalogue)
+        return own_row(own_ratings, self.catalogue, self.rating_range)
 
     def _scores(self, own: OwnRows) -> NDArray[np.float64]:
         """Score by the local rule; no prediction leaves the rating range."""
-        return np.clip(self.rule.scores(own), *self.rating_range)
+        scores = self.rule.scores(own)
+        return np.clip(scores, *self.rating_range, out=scores)
+
+    def _both(self, own: OwnRows, rule: Uncertain) -> tuple[Floats, Floats]:
+        """Return scores and stds; nothing in the rating range has a std above half its width."""
+        lo, hi = self.rating_range
+        stds = rule.spread(own)
+        return self._scores(own), np.minimum(stds, (hi - lo) / 2, out=stds)
+
+    def _best(self, own: OwnRows, n: int, include_rated: bool) -> NDArray[np.int64]:
+        """Return everyone's n best items, by scores that are not cut off."""
+        scores = self.rule.scores(own)
+        return best_items(scores if include_rated else without_rated(scores, own), n)
+
+    def _uncertain(self, what: str) -> Uncertain:
+        """Return the local rule if it knows how far off it may be."""
+        if isinstance(self.rule, Uncertain):
+            return self.rule
+        raise ConfigError(
+            f"{what}: the local rule of this model ({self.rule.kind}) knows no uncertainty; those "
+            "that solve a ridge regression do: FrankWolfe(local='ridge'), "
+            "Cleansing(local='factors'), NoisyGradient, ALS, Moments"
+        )
 
     def _recommendation(self, position: int, score: float) -> Recommendation:
         item = self.catalogue.ids[position]
         return Recommendation(item, self.catalogue.title(position), score)
+
+
+def _check_count(n: Any) -> None:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ConfigError(f"n={n!r}: expected a whole number of at least 1")
+
+
+def _own_rows(ratings: Ratings, start: int, stop: int) -> OwnRows:
+    """Return the rows of some users."""
+    stop = min(stop, ratings.n_users)
+    lo, hi = ratings.indptr[start], ratings.indptr[stop]
+    indptr = ratings.indptr[start : stop + 1] - lo
+    return OwnRows(indptr, ratings.items[lo:hi], ratings.values[lo:hi])

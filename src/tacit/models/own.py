@@ -1,7 +1,7 @@
 """A person's own ratings, in whatever form she has them, as positions in the catalogue."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from tacit.catalogue import Catalogue
 from tacit.errors import DataError, UnknownItemsWarning
 from tacit.models.rules import OwnRows
 
-__all__ = ["known_positions", "own_row"]
+__all__ = ["known_positions", "own_interactions", "own_row"]
 
 _FORMS = "a dict {item: rating}, a frame with columns item and rating, or (items, ratings)"
+_PLAIN_FORMS = "a list of items, a frame with a column item, or a dict {item: 1}"
 
 
 def own_row(own: Any, catalogue: Catalogue, rating_range: tuple[float, float]) -> OwnRows:
@@ -33,6 +34,35 @@ def own_row(own: Any, catalogue: Catalogue, rating_range: tuple[float, float]) -
         raise DataError(f"own_ratings: {twice} items are rated twice; give each item once")
     indptr = np.array([0, positions.size], dtype=np.int64)
     return OwnRows(indptr, positions.astype(np.uint32), values.astype(np.float32))
+
+
+def own_interactions(own: Any, catalogue: Catalogue) -> OwnRows:
+    """Return the items one person touched as a row of ones; a repeated one counts once."""
+    positions = known_positions(_touched(own), catalogue, "own interactions")
+    known = np.unique(positions[positions >= 0])
+    indptr = np.array([0, known.size], dtype=np.int64)
+    return OwnRows(indptr, known.astype(np.uint32), np.ones(known.size, np.float32))
+
+
+def _touched(own: Any) -> Any:
+    """Return the items of a list, a series, a frame, or a dict whose values are all 1."""
+    if isinstance(own, Mapping):
+        others = sum(value != 1 for value in own.values())
+        if others:
+            raise DataError(
+                f"own_ratings: {others} values are not 1; this model knows interactions only: "
+                "leave out what was not touched"
+            )
+        return list(own)
+    if isinstance(own, pl.LazyFrame):
+        own = own.collect()
+    if hasattr(own, "columns"):
+        if "item" not in set(own.columns):
+            raise DataError(f"own_ratings: expected {_PLAIN_FORMS}")
+        return _series(own["item"])
+    if isinstance(own, Collection) and not isinstance(own, str | bytes):
+        return own if isinstance(own, pl.Series | np.ndarray) else list(own)
+    raise DataError(f"own_ratings={type(own).__name__}: expected {_PLAIN_FORMS}")
 
 
 def known_positions(items: Any, catalogue: Catalogue, what: str) -> NDArray[np.int64]:

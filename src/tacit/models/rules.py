@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ __all__ = [
     "Floats",
     "LocalRule",
     "OwnRows",
+    "Uncertain",
     "centred",
     "check_shapes",
     "own_arrays",
@@ -41,7 +42,7 @@ class LocalRule(Protocol):
     kind: ClassVar[str]
 
     def scores(self, own: OwnRows) -> Floats:
-        """Return everyone's predicted rating of every item, people by items."""
+        """Return everyone's predicted rating of every item, people by items, in a new array."""
         ...
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
@@ -50,6 +51,15 @@ class LocalRule(Protocol):
 
     def unpaid(self, releases: Iterable[str]) -> list[str]:
         """Say what the rule is made of that is not among these releases."""
+        ...
+
+
+@runtime_checkable
+class Uncertain(Protocol):
+    """What a local rule can do besides, if it knows how far off its scores may be."""
+
+    def spread(self, own: OwnRows) -> Floats:
+        """Return the sd of the error of everyone's prediction of every item, in a new array."""
         ...
 
 
@@ -87,8 +97,8 @@ def unpaid_parts(releases: Iterable[str], offsets: Floats, prefix: str, wanted: 
     missing = []
     if sum(name.startswith(prefix) for name in names) < wanted:
         missing.append(f"it has more parts than releases named {prefix.strip()!r}")
-    if np.ptp(offsets) > 0 and "item sums" not in names:
-        missing.append("it has item means, and no release of item sums")
+    if np.ptp(offsets) > 0 and not {"item sums", "item effects"} & set(names):
+        missing.append("it has item means, and no release of item sums or effects")
     return missing
 
 

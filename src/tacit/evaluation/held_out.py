@@ -1,0 +1,91 @@
+"""Held-out ratings, matched with the training rows of those who gave them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.catalogue import Catalogue
+from tacit.errors import ConfigError, DataError
+from tacit.ids import clean_ids, rows_text
+from tacit.ratings import Columns, Ratings
+from tacit.tables import read_frame
+
+__all__ = ["HeldOut", "match_held_out"]
+
+
+@dataclass(frozen=True, repr=False)
+class HeldOut:
+    """Held-out ratings that can be predicted, in order of people.
+
+    `people` are rows of the training ratings; `person` says which of them gave each rating.
+    """
+
+    people: NDArray[np.int64]
+    person: NDArray[np.int64]
+    item: NDArray[np.int64]
+    rating: NDArray[np.float32]
+    skipped: int
+
+
+def match_held_out(train: Ratings, test: Ratings | pl.DataFrame, catalogue: Catalogue) -> HeldOut:
+    """Find the training row and the catalogue position of every held-out rating."""
+    if isinstance(test, Ratings):
+        if test.implicit != train.implicit:
+            raise ConfigError("train and test: read both with implicit=True, or neither")
+        rows = np.repeat(_rows_of(train, test.user_ids), np.diff(test.indptr))
+        items, ratings = catalogue.positions(test.catalogue.ids)[test.items], test.values
+    else:
+        users, item_ids, ratings = _columns(test, train)
+        rows, items = _rows_of(train, users), catalogue.positions(item_ids)
+    known = np.flatnonzero((rows >= 0) & (items >= 0))
+    if len(known) == 0:
+        raise DataError(
+            "test: no held-out rating is of a user with training ratings and of an item in the "
+            "catalogue; check that train and test come from the same people"
+        )
+    known = known[np.argsort(rows[known], kind="stable")]
+    people, person = np.unique(rows[known], return_inverse=True)
+    return HeldOut(people, person, items[known], ratings[known], len(rows) - len(known))
+
+
+def _columns(
+    frame: pl.DataFrame, train: Ratings
+) -> tuple[pl.Series, pl.Series, NDArray[np.float32]]:
+    """Return users, items and ratings of a frame; one held-out rating of one person is enough."""
+    if train.implicit:
+        return _pairs(frame)
+    table = read_frame(frame, Columns())
+    users, items = clean_ids(table["user"]), clean_ids(table["item"])
+    name, ratings = table["rating"].name, table["rating"].cast(pl.Float32, strict=False)
+    low, high = (float(np.float32(bound)) for bound in train.rating_range)
+    wrong = len(ratings) - int(ratings.is_between(low, high).sum())
+    if wrong:
+        raise DataError(f"column {name!r}: {rows_text(wrong)} without a rating in the rating range")
+    repeated = len(users) - pl.DataFrame({"user": users, "item": items}).n_unique()
+    if repeated:
+        raise DataError(
+            f"columns {users.name!r} and {items.name!r}: {rows_text(repeated)} with a pair of "
+            "user and item given before; hold each rating out once"
+        )
+    return users, items, ratings.to_numpy()
+
+
+def _pairs(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series, NDArray[np.float32]]:
+    """Return users and items of a frame of interactions, each pair once, and ones."""
+    table = read_frame(frame, Columns(), implicit=True)
+    pairs = pl.DataFrame({role: clean_ids(column) for role, column in table.items()})
+    pairs = pairs.unique(maintain_order=True)
+    return pairs["user"], pairs["item"], np.ones(len(pairs), np.float32)
+
+
+def _rows_of(train: Ratings, user_ids: pl.Series) -> NDArray[np.int64]:
+    """Return the training row of every user id, -1 for a user without training ratings."""
+    rows = pl.DataFrame({"id": train.user_ids}).with_row_index("row")
+    rows = rows.filter(pl.Series(np.diff(train.indptr) > 0))
+    wanted = pl.DataFrame({"id": user_ids})
+    if train.user_ids.dtype != user_ids.dtype:
+        rows, wanted = rows.cast({"id": pl.String}), wanted.cast({"id": pl.String})
+    found = wanted.join(rows, on="id", how="left", maintain_order="left")["row"]
+    return found.cast(pl.Int64).fill_null(-1).to_numpy()

@@ -1,0 +1,152 @@
+"""Linear algebra of one user: her own factors by ridge regression on item factors.
+
+A user with the ratings o solves u = (G^T G + ridge I)^-1 G^T t with G = R_o F_o and t = R_o y_o,
+where R = diag(roots) and roots are one over the sd of the ratings' noise. With fewer ratings than
+factors it is u = G^T (G G^T + ridge I)^-1 t, the same in a smaller system. Only upper halves of
+symmetric matrices are formed, and inner loops run along rows.
+
+Nothing here raises: an error that depends on someone's row would tell of it. Where arithmetic
+breaks down a user has u = 0 and knows what she knew before.
+"""
+
+import numpy as np
+from numba import njit
+
+from tacit.kernels.rows import clipped
+
+__all__ = [
+    "add_multiple",
+    "factorise",
+    "gram_of",
+    "own_block",
+    "own_solution",
+    "substitute",
+    "target",
+]
+
+
+@njit(cache=True, nogil=True)
+def target(rows, i, p):
+    """Return what user i's rating p is regressed as."""
+    return clipped(rows, p, rows.means[i]) * rows.scales[i]
+
+
+@njit(cache=True, nogil=True)
+def add_multiple(sums, weight, vector):
+    """Add weight x vector to the sums, in place."""
+    for l in range(sums.size):
+        sums[l] += weight * vector[l]
+
+
+@njit(cache=True, nogil=True)
+def _add_products(block, gram):
+    """Add the upper half of block^T block, four rows of the block at a time."""
+    count, size = block.shape
+    whole = count - count % 4
+    for p in range(0, whole, 4):
+        for k in range(size):  # slices of rows, so that the loop below becomes vector code
+            first, second = block[p, k], block[p + 1, k]
+            third, fourth = block[p + 2, k], block[p + 3, k]
+            sums, one, two = gram[k, k:], block[p, k:], block[p + 1, k:]
+            three, four = block[p + 2, k:], block[p + 3, k:]
+            for l in range(sums.size):
+                pair = first * one[l] + second * two[l]
+                sums[l] += pair + (third * three[l] + fourth * four[l])
+    for p in range(whole, count):
+        for k in range(size):
+            add_multiple(gram[k, k:], block[p, k], block[p, k:])
+
+
+@njit(cache=True, nogil=True)
+def gram_of(block, ridge):
+    """Return the upper half of block^T block + ridge I."""
+    gram = np.zeros((block.shape[1], block.shape[1]))
+    for k in range(block.shape[1]):
+        gram[k, k] = ridge
+    _add_products(block, gram)
+    return gram
+
+
+@njit(cache=True, nogil=True)
+def factorise(gram):
+    """Turn the upper half into U with gram = U^T U, in place; False if that cannot be done."""
+    size = gram.shape[0]
+    for k in range(size):
+        if not 0.0 < gram[k, k] < np.inf:
+            return False
+        root = np.sqrt(gram[k, k])
+        for l in range(k, size):
+            gram[k, l] /= root
+        for i in range(k + 1, size):
+            add_multiple(gram[i, i:], -gram[k, i], gram[k, i:])
+    return True
+
+
+@njit(cache=True, nogil=True)
+def substitute(upper, right):
+    """Solve U^T U x = right in place."""
+    size = right.size
+    for k in range(size):
+        right[k] /= upper[k, k]
+        add_multiple(right[k + 1 :], -right[k], upper[k, k + 1 :])
+    for k in range(size - 1, -1, -1):
+        for l in range(k + 1, size):
+            right[k] -= upper[k, l] * right[l]
+        right[k] /= upper[k, k]
+
+
+@njit(cache=True, nogil=True)
+def own_block(rows, i, factors, roots):
+    """Return G of user i, ratings by factors."""
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    block = np.empty((stop - start, factors.shape[1]))
+    for p in range(start, stop):
+        vector, row = factors[rows.items[p]], block[p - start]
+        for k in range(vector.size):
+            row[k] = roots[rows.items[p]] * vector[k]
+    return block
+
+
+@njit(cache=True, nogil=True)
+def _tall_solution(block, targets, ridge):
+    """Return (G^T G + ridge I)^-1 G^T t."""
+    gram = gram_of(block, ridge)
+    right = np.zeros(block.shape[1])
+    for p in range(block.shape[0]):
+        add_multiple(right, targets[p], block[p])
+    if not factorise(gram):
+        return np.zeros(right.size)
+    substitute(gram, right)
+    return right
+
+
+@njit(cache=True, nogil=True)
+def _wide_solution(block, targets, ridge):
+    """Return G^T (G G^T + ridge I)^-1 t."""
+    across = block.T.copy()
+    gram = gram_of(across, ridge)
+    solved = np.zeros(block.shape[1])
+    if not factorise(gram):
+        return solved
+    substitute(gram, targets)
+    for p in range(block.shape[0]):
+        add_multiple(solved, targets[p], block[p])
+    return solved
+
+
+@njit(cache=True, nogil=True)
+def own_solution(rows, i, factors, roots, ridge):
+    """Return user i's factors: argmin sum roots_j^2 (y_j - u . f_j)^2 + ridge |u|^2."""
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    block = own_block(rows, i, factors, roots)
+    targets = np.empty(stop - start)
+    for p in range(start, stop):
+        targets[p - start] = roots[rows.items[p]] * target(rows, i, p)
+    if targets.size < factors.shape[1]:
+        solved = _wide_solution(block, targets, ridge)
+    else:
+        solved = _tall_solution(block, targets, ridge)
+    for k in range(solved.size):
+        if not np.abs(solved[k]) < np.inf:
+            return np.zeros(solved.size)
+    return solved
