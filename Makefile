@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-all check bench docs clean
+.PHONY: demo test test-all check bench leaderboard docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo
@@ -26,6 +26,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/oja.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/methods.py --users 50000
+
+leaderboard: $(READY)
+	$(BIN)/tacit reproduce leaderboard --output docs/results
 
 docs: $(READY)
 	$(BIN)/python -m pytest docs README.md

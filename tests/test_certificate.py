@@ -38,7 +38,7 @@ def test_the_text_names_everything_a_reviewer_asks_for(certificate: Certificate)
     text = certificate.text()
     for word in (
         "0.8", "1e-07", "replace", "joint differential privacy", "all ratings of one person",
-        "exact composition", "item sums", "covariance 1", "noise sd", "Taken as public",
+        "exact composition", "item effects", "covariance 1", "noise sd", "Taken as public",
         "rating range", "number of users", "catalogue", "single rating", "Not covered", "exact:",
     ):  # fmt: skip
         assert word in text, word

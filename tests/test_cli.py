@@ -160,8 +160,65 @@ def test_evaluate_says_not_private(shell: Shell, folder: Path) -> None:
     assert code == 0
     assert "NOT PRIVATE" in out
     found = shell.json("evaluate", folder / "m.tacit", *files)
-    assert {"rmse", "mae", "ratings", "users", "skipped", "label"} == set(found)
+    names = {"rmse", "mae", "ratings", "users", "skipped", "ranking", "calibration", "label"}
+    assert names == set(found)
     assert 0.3 < found["rmse"] < 2  # type: ignore[operator]
+
+
+@pytest.fixture(scope="module")
+def uncertain(folder: Path) -> Path:
+    """A model whose local rule knows stds."""
+    ratings = tacit.Ratings.from_file(
+        folder / "train.csv",
+        rating_range=(0.5, 5),
+        catalogue=tacit.Catalogue.from_file(folder / "items.csv"),
+    )
+    tacit.fit(ratings, tacit.FrankWolfe(local="ridge", rounds=3), epsilon=2.0).save(
+        folder / "ridge.tacit"
+    )
+    return folder / "ridge.tacit"
+
+
+def test_evaluate_shows_lists_and_stds(shell: Shell, folder: Path, uncertain: Path) -> None:
+    files = ("--train", folder / "train.csv", "--test", folder / "test.csv")
+    _, out, _ = shell("evaluate", uncertain, *files, "--k", 5)
+    for words in ("RMSE", "NDCG@5", "recall@5", "coverage@5", "within 1 std", "if stds were right"):
+        assert words in out
+    found = shell.json("evaluate", uncertain, *files, "--k", 5)
+    assert found["ranking"]["k"] == 5  # type: ignore[index]
+    assert 0 < found["ranking"]["ndcg"] < 1  # type: ignore[index]
+    assert len(found["calibration"]["deciles"]) == 10  # type: ignore[index]
+    words = ("evaluate", folder / "m.tacit", *files, "--relevant", 5)
+    assert shell.json(*words)["ranking"]["relevant"] == 5  # type: ignore[index]
+
+
+def test_evaluate_without_lists_and_stds_says_why(
+    shell: Shell, folder: Path, tmp_path: Path
+) -> None:
+    low = pl.read_csv(folder / "test.csv").filter(pl.col("rating") < 3)
+    low.write_csv(tmp_path / "low.csv")
+    model = tmp_path / "replay.tacit"
+    words = ("fit", folder / "train.csv", "-o", model, "--epsilon", 2, *RANGE)
+    assert shell(*words, "--algorithm", "frank-wolfe")[0] == 0
+    files = ("--train", folder / "train.csv", "--test", tmp_path / "low.csv")
+    code, out, _ = shell("evaluate", model, *files)
+    assert code == 0
+    assert "no ranking" in out
+    assert "no stds" in out
+    found = shell.json("evaluate", model, *files)
+    assert (found["ranking"], found["calibration"]) == (None, None)
+
+
+def test_predict_with_stds(shell: Shell, folder: Path, uncertain: Path) -> None:
+    own = ("--ratings", folder / "my.csv", "--item", 2, "--item", "nothing", "--item", 3)
+    code, out, _ = shell("predict", uncertain, *own, "--std")
+    assert code == 0
+    assert out.splitlines()[0].split() == ["item", "title", "predicted", "rating", "std"]
+    assert len(out.strip().splitlines()) == 3
+    found = shell.json("predict", uncertain, *own, "--std")["predictions"]
+    assert [row["item"] for row in found] == [2, 3]  # type: ignore[attr-defined]
+    assert all(row["std"] > 0.5 for row in found)  # type: ignore[attr-defined]
+    assert "std" not in shell.json("predict", uncertain, *own)["predictions"][0]  # type: ignore[index]
 
 
 def test_certificate_verify_info(shell: Shell, folder: Path) -> None:
@@ -192,6 +249,7 @@ BAD = {
     "no model": ("certificate", "none.tacit"),
     "bad own ratings": ("recommend", "m.tacit", "--ratings", "items.csv"),
     "bad count": ("recommend", "m.tacit", "-n", 0),
+    "bad length": ("evaluate", "m.tacit", "--train", "train.csv", "--test", "test.csv", "--k", 31),
     "bad kind": ("synth", "-o", "t.csv", "--kind", "x"),
     "bad ending": ("synth", "-o", "t.txt"),
 }

@@ -8,7 +8,7 @@ import pytest
 from tacit.budget import PrivacyBudget, Sensitivity
 from tacit.catalogue import Catalogue
 from tacit.certificate import Certificate
-from tacit.evaluation import Accuracy, write_report
+from tacit.evaluation import Accuracy, Calibration, Ranking, Reliability, write_report
 from tacit.ledger import Ledger
 
 HOSTILE = (
@@ -214,6 +214,21 @@ def test_the_page_can_be_read_by_a_screen_reader(page):
     labelled = [a["aria-labelledby"] for _, a in page.tags if "aria-labelledby" in a]
     assert len(labelled) == 6
     assert all(name in ids for names in labelled for name in names.split())
+
+
+def test_lists_and_stds_are_shown_if_they_were_measured(tmp_path, page):
+    tenths = (Reliability(0.5, 0.45, 0.61, 20), Reliability(0.75, 0.7, 0.72, 20))
+    measures = [
+        Ranking(0.1234, 0.25, 0.9, 1200, 3400, 10, 3.65),
+        Calibration(0.7, 0.96, 1.1, 0.69, 0.955, 0.98, tenths, 40, 40, 0),
+    ]
+    more = Page(written(tmp_path, measures=measures))
+    assert "Lists of 10 for 3,400 people. 1,200 of them have a held-out rating" in more.words
+    assert {"12.3 %", "25.0 %", "90.0 %", "0.610", "0.450"} <= set(more.text)
+    assert "70.0 % of ratings are within one std of the prediction, and 96.0 %" in more.words
+    assert len(more.all("caption")) == len(more.all("table")) == 6
+    assert more.words.index("NOT PRIVATE. These figures") < more.words.index("Lists of 10")
+    assert "Uncertainty" not in page.words
 
 
 def luminance(colour: str) -> float:

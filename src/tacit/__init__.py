@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.algorithms import (
+        ALS,
         SVD,
         ApproximateFrankWolfe,
         Cleansing,
         FrankWolfe,
+        Interactions,
+        Moments,
         NoisyGradient,
         ProjectedGradient,
     )
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
         EngineError,
         ModelFileError,
         PrivacyError,
+        PrivacyLeakWarning,
         TacitError,
         TacitWarning,
         UnknownItemsWarning,
@@ -40,8 +44,10 @@ if TYPE_CHECKING:
     from tacit.fitting import fit
     from tacit.models import Model, Recommendation, load
     from tacit.ratings import Columns, Ratings
+    from tacit.tuning import tune
 
 __all__ = [
+    "ALS",
     "SVD",
     "Accounting",
     "ApproximateFrankWolfe",
@@ -55,12 +61,15 @@ __all__ = [
     "DataError",
     "EngineError",
     "FrankWolfe",
+    "Interactions",
     "Model",
     "ModelFileError",
+    "Moments",
     "Neighbours",
     "NoisyGradient",
     "PrivacyBudget",
     "PrivacyError",
+    "PrivacyLeakWarning",
     "ProjectedGradient",
     "Ratings",
     "Recommendation",
@@ -70,13 +79,17 @@ __all__ = [
     "UnknownItemsWarning",
     "fit",
     "load",
+    "tune",
 ]
 
 _HOMES = {
     "tacit.algorithms": (
+        "ALS",
         "ApproximateFrankWolfe",
         "Cleansing",
         "FrankWolfe",
+        "Interactions",
+        "Moments",
         "NoisyGradient",
         "ProjectedGradient",
         "SVD",
@@ -88,6 +101,7 @@ _HOMES = {
     "tacit.fitting": ("fit",),
     "tacit.models": ("Model", "Recommendation", "load"),
     "tacit.ratings": ("Columns", "Ratings"),
+    "tacit.tuning": ("tune",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

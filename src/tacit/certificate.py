@@ -4,6 +4,7 @@ It is made of public numbers only, and it is enough for anyone to recompute epsi
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,6 +18,7 @@ __all__ = ["Certificate", "Verification"]
 
 _FORMAT = "tacit-certificate/1"
 _RELATIVE = 1e-9
+_RELEASE = re.compile(r"by the release '([^']+)'")  # in the lines of what is public
 _UNIT = "user: all ratings of one person, together"
 _RELATION = {
     "replace": "one user's whole row is exchanged for any other row; the number of users is public",
@@ -37,6 +39,8 @@ class Verification:
     epsilon_claimed: float | None
     epsilon_recomputed: float | None
     problems: tuple[str, ...]
+    catalogue: str = ""
+    """Where the list of items comes from, in the words of the certificate."""
 
 
 @dataclass(frozen=True)
@@ -112,13 +116,25 @@ class Certificate:
     def verify(self) -> Verification:
         """Recompute epsilon from the releases alone and compare it with the claim."""
         problems = [f"not private: {reason}" for reason in self.reasons_not_private]
+        problems += self._named_but_missing()
+        catalogue = self.public.get("catalogue", "")
         if self.budget is None:
-            return Verification(False, None, None, tuple(problems))
+            return Verification(False, None, None, tuple(problems), catalogue)
         problems += [f"release {e.name!r} has no noise" for e in self.releases if e.noise_sd <= 0]
         found = self.exact_epsilon
         if not found <= self.budget.epsilon * (1 + _RELATIVE):
             problems.append(f"the releases give epsilon {found:.6g}, above the claim")
-        return Verification(not problems, self.budget.epsilon, found, tuple(problems))
+        return Verification(not problems, self.budget.epsilon, found, tuple(problems), catalogue)
+
+    def _named_but_missing(self) -> list[str]:
+        """Say which releases something is said to come from that are not listed."""
+        listed = {entry.name for entry in self.releases}
+        return [
+            f"{name} comes from a release {release!r} that is not listed"
+            for name, why in self.public.items()
+            for release in _RELEASE.findall(why)
+            if release not in listed
+        ]
 
     def promise(self) -> list[str]:
         """Return, in plain sentences, what is promised and what is not."""

@@ -10,6 +10,7 @@
     └── EngineError          the machine cannot do it: memory, threads, too many users
 
     TacitWarning
+    ├── PrivacyLeakWarning   a setting that looks as if it had been computed from the ratings
     └── UnknownItemsWarning  own ratings, or wanted items, outside the catalogue
 
 A message names the parameter, its value, what was expected and what to do.
@@ -24,6 +25,7 @@ __all__ = [
     "EngineError",
     "ModelFileError",
     "PrivacyError",
+    "PrivacyLeakWarning",
     "TacitError",
     "TacitWarning",
     "UnknownItemsWarning",
@@ -79,6 +81,10 @@ class EngineError(TacitError):
 
 class TacitWarning(UserWarning):
     """The root of all warnings of this package."""
+
+
+class PrivacyLeakWarning(TacitWarning):
+    """Something that is taken as public looks as if it had been computed from the ratings."""
 
 
 class UnknownItemsWarning(TacitWarning):

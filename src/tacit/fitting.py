@@ -7,36 +7,125 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from os import PathLike
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from tacit.algorithms import Algorithm, Facts, FrankWolfe
+from tacit.algorithms import Algorithm, Facts, Interactions, Moments
 from tacit.budget import Accounting, Neighbours, PrivacyBudget
 from tacit.certificate import Certificate
 from tacit.engines import ThreadEngine
 from tacit.errors import ConfigError, TacitWarning
+from tacit.leaks import given_settings, warn_of_leaks
 from tacit.ledger import Ledger
 from tacit.models import Model
+from tacit.models.rules import LocalRule
+from tacit.narrowing import COUNTS, check_top_items, narrowed, reserve_counts
 from tacit.private.journal import Journal
 from tacit.private.mechanism import Engine, Mechanism, Numerics
 from tacit.private.sampler import SeededNoiseUnsafe, SystemNoise
 from tacit.ratings import Ratings
 
-__all__ = ["fit"]
+__all__ = [
+    "NOT_GIVEN",
+    "Desk",
+    "NotGiven",
+    "Options",
+    "Outcome",
+    "Plan",
+    "budget_of",
+    "carry_out",
+    "check_kind",
+    "fit",
+    "settings_of",
+]
 
 
-class _NotGiven:
+class NotGiven:
     """Tells a budget that was left out from `budget=None`, which asks for no privacy."""
 
 
-_NOT_GIVEN: Final = _NotGiven()
+NOT_GIVEN: Final = NotGiven()
 
 
 @dataclass(frozen=True)
-class _Options:
+class Options:
+    """How a fit is carried out, whatever it fits."""
+
     numerics: Numerics
     checkpoint: str | PathLike[str] | None
     noise_seed_unsafe: int | None
     progress: Callable[[int, int], None] | None
+    top_items: int | None
+    strict: bool
+
+    @classmethod
+    def checked(
+        cls,
+        numerics: str,
+        noise_seed_unsafe: int | None,
+        top_items: int | None,
+        **others: Any,
+    ) -> "Options":
+        """Take the arguments of a call, or name the one that is wrong."""
+        check_top_items(top_items)
+        return cls(
+            numerics=_numerics(numerics),
+            noise_seed_unsafe=_seed(noise_seed_unsafe),
+            top_items=top_items,
+            **others,
+        )
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What a plan works with: rows and where they live, the mechanism, and the public numbers."""
+
+    ratings: Ratings
+    engine: Engine
+    mechanism: Mechanism
+    facts: Facts
+
+
+Outcome = tuple[LocalRule, dict[str, str]]
+"""The rule that is published, and what it rests on that was taken as public."""
+
+
+class Plan(Protocol):
+    """What is fitted: one algorithm, or a search among several."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All that it depends on, to know a checkpoint of it again."""
+        ...
+
+    @property
+    def given(self) -> list[tuple[str, Any]]:
+        """Every setting that the caller chose, for the search for leaks."""
+        ...
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> Callable[[Desk], Outcome]:
+        """Reserve all releases before any data is read; return what makes them."""
+        ...
+
+
+@dataclass(frozen=True)
+class _OneFit:
+    """The plan of `fit`: one algorithm."""
+
+    algorithm: Algorithm
+    given: list[tuple[str, Any]]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return settings_of(self.algorithm)
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> Callable[[Desk], Outcome]:
+        self.algorithm.reserve(ledger, facts)
+
+        def run(desk: Desk) -> Outcome:
+            rule = self.algorithm.run(desk.mechanism.within(ledger), facts)
+            return rule, self.algorithm.public(facts)
+
+        return run
 
 
 def fit(
@@ -46,12 +135,14 @@ def fit(
     epsilon: float | None = None,
     delta: float = 1e-6,
     neighbours: str = "replace",
-    budget: PrivacyBudget | _NotGiven | None = _NOT_GIVEN,
+    budget: PrivacyBudget | NotGiven | None = NOT_GIVEN,
     engine: Engine | None = None,
     checkpoint: str | PathLike[str] | None = None,
     numerics: str = "exact",
     noise_seed_unsafe: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    top_items: int | None = None,
+    strict: bool = False,
 ) -> Model:
     """Learn from ratings under joint differential privacy per user; return what may be published.
 
@@ -69,63 +160,123 @@ def fit(
         numerics: "exact", or "idealised" for experiments.
         noise_seed_unsafe: makes the noise repeatable, and the model NOT PRIVATE.
         progress: called with (releases made, releases planned).
+        top_items: fit the so many items that are rated most, chosen by a noisy count that takes a
+            twentieth of the budget; None, or as many as there are: all items, and no count.
+        strict: whether a setting that looks computed from the ratings, or a catalogue taken from
+            them, is an error; otherwise the former is a PrivacyLeakWarning.
     """
-    budget = _budget(budget, epsilon, delta, neighbours)
+    budget = budget_of(budget, epsilon, delta, neighbours)
+    options = Options.checked(
+        numerics,
+        noise_seed_unsafe,
+        top_items,
+        checkpoint=checkpoint,
+        progress=progress,
+        strict=strict,
+    )
+    # What the rules of this package choose was not passed in, and cannot leak.
+    given = [] if algorithm is None else list(given_settings(algorithm))
+    implicit = isinstance(ratings, Ratings) and ratings.implicit
+    plan = _OneFit(algorithm or automatic(implicit), given)
+    check_kind(plan.algorithm, implicit)
+    return carry_out(ratings, plan, budget, engine, options)
+
+
+def automatic(implicit: bool = False) -> Algorithm:
+    """Return the algorithm and settings that `fit` uses when none are given.
+
+    Fixed in advance: they look at no data. Whatever depends on it (item means, spreads, how many
+    directions) follows from releases that are paid for; see algorithms.moments.
+    """
+    return Interactions() if implicit else Moments()
+
+
+def check_kind(algorithm: Algorithm, implicit: bool) -> None:
+    """Refuse an algorithm for ratings where there are none, and the other way round."""
+    wanted = getattr(algorithm, "implicit", False)
+    if wanted and not implicit:
+        raise ConfigError(
+            f"algorithm={algorithm.name}: it learns from interactions, and these are ratings; read "
+            "them with implicit=True (--implicit), or choose another"
+        )
+    if implicit and not wanted:
+        raise ConfigError(
+            f"algorithm={algorithm.name}: it learns from ratings, and these are interactions "
+            "(implicit=True); leave the algorithm out, or give Interactions(...)"
+        )
+
+
+def carry_out(
+    ratings: Ratings,
+    plan: Plan,
+    budget: PrivacyBudget | None,
+    engine: Engine | None,
+    options: Options,
+) -> Model:
+    """Reserve, choose the items, make the releases, and close the book."""
     if not isinstance(ratings, Ratings):
         raise ConfigError(
             f"ratings={type(ratings).__name__}: expected tacit.Ratings, made with "
             "Ratings.from_file, from_frame, from_sparse or from_arrays"
         )
-    options = _Options(_numerics(numerics), checkpoint, _seed(noise_seed_unsafe), progress)
-    return _fit(ratings, algorithm or automatic(), budget, engine or ThreadEngine(), options)
-
-
-def automatic() -> Algorithm:
-    """Return the algorithm and settings that `fit` uses when none are given.
-
-    Fixed in advance: they look at no data. Item means come first, residuals are clipped to the
-    norm that rows have, and lambda is not shifted: each helps at every epsilon.
-    """
-    return FrankWolfe(rounds=12, item_means=0.2, residual_clip=1.0, shift=False)
-
-
-def _fit(
-    ratings: Ratings,
-    algorithm: Algorithm,
-    budget: PrivacyBudget | None,
-    engine: Engine,
-    options: _Options,
-) -> Model:
-    facts = _facts(ratings, budget)
+    _look_for_leaks(ratings, plan, budget, options)
+    engine = engine or ThreadEngine()
+    top = options.top_items
+    narrow = top is not None and top < ratings.n_items
+    facts = _facts(ratings, budget, top if narrow else None)
     _warn_of_delta(facts)
     ledger = Ledger(budget)
-    algorithm.reserve(ledger, facts)
-    seed = options.noise_seed_unsafe
-    noise = SystemNoise() if seed is None else SeededNoiseUnsafe(seed)
+    rest = reserve_counts(ledger, ratings.n_items) if narrow else ledger
+    run = plan.reserve(rest, facts)
+    public = _public(ratings, facts)
     engine.take(ratings)
-    with _journal(ratings, algorithm, budget, options) as journal:
-        mechanism = Mechanism(
-            engine,
-            ledger,
-            noise,
-            numerics=options.numerics,
-            journal=journal,
-            progress=options.progress,
-        )
-        rule = algorithm.run(mechanism, facts)
-    reasons = [] if seed is None else ["its noise was drawn from a seed, which undoes it"]
-    if options.numerics is Numerics.IDEALISED:
-        reasons.append("its noise was drawn in floating point, whose low bits can leak")
-    public = _public(ratings, facts) | algorithm.public(facts)
-    certificate = Certificate.of(ledger, public, options.numerics.value, tuple(reasons))
+    with _journal(ratings, plan, budget, options) as journal:
+        mechanism = _mechanism(engine, ledger, journal, options)
+        if narrow:
+            ratings = narrowed(mechanism, ratings, facts.n_items)
+            engine.take(ratings)
+        rule, settings = run(Desk(ratings, engine, mechanism, facts))
+    reasons = _reasons_not_private(options)
+    certificate = Certificate.of(ledger, public | settings, options.numerics.value, reasons)
     releases = len(ledger.entries)
     return Model(rule, ratings.catalogue, ratings.rating_range, certificate, releases)
 
 
-def _facts(ratings: Ratings, budget: PrivacyBudget | None) -> Facts:
+def _mechanism(
+    engine: Engine, ledger: Ledger, journal: Journal | None, options: Options
+) -> Mechanism:
+    seed = options.noise_seed_unsafe
+    noise = SystemNoise() if seed is None else SeededNoiseUnsafe(seed)
+    numerics, progress = options.numerics, options.progress
+    return Mechanism(engine, ledger, noise, numerics=numerics, journal=journal, progress=progress)
+
+
+def _reasons_not_private(options: Options) -> tuple[str, ...]:
+    reasons = []
+    if options.noise_seed_unsafe is not None:
+        reasons.append("its noise was drawn from a seed, which undoes it")
+    if options.numerics is Numerics.IDEALISED:
+        reasons.append("its noise was drawn in floating point, whose low bits can leak")
+    return tuple(reasons)
+
+
+def _look_for_leaks(
+    ratings: Ratings, plan: Plan, budget: PrivacyBudget | None, options: Options
+) -> None:
+    """Look at what the caller passed in, never at the ratings themselves."""
+    given: list[tuple[str, Any]] = [("rating_range", float(end)) for end in ratings.rating_range]
+    given += [("top_items", options.top_items), *plan.given]
+    if budget is not None and budget.neighbours is Neighbours.ADD_REMOVE:
+        given.append(("delta", budget.delta))
+    if budget is not None or options.strict:
+        public = ratings.catalogue.public
+        warn_of_leaks(given, strict=options.strict, catalogue_public=public)
+
+
+def _facts(ratings: Ratings, budget: PrivacyBudget | None, top: int | None) -> Facts:
     protected = budget is not None and budget.neighbours is Neighbours.ADD_REMOVE
     users = None if protected else ratings.n_users
-    return Facts(ratings.n_items, ratings.rating_range, users, budget)
+    return Facts(top or ratings.n_items, ratings.rating_range, users, budget)
 
 
 def _warn_of_delta(facts: Facts) -> None:
@@ -142,21 +293,31 @@ def _warn_of_delta(facts: Facts) -> None:
 def _public(ratings: Ratings, facts: Facts) -> dict[str, str]:
     lo, hi = facts.rating_range
     public = {"rating range": f"{lo:g} to {hi:g}, given by the caller"}
+    if ratings.implicit:
+        public = {"rating range": "none: interactions without ratings, as the caller says"}
     if facts.n_users is not None:
         public["number of users"] = f"{facts.n_users}, public under this relation"
+    public["catalogue"] = _catalogue_line(ratings, facts.n_items)
+    return public
+
+
+def _catalogue_line(ratings: Ratings, n_items: int) -> str:
+    """Say where the catalogue comes from."""
     if ratings.catalogue.public:
-        public["catalogue"] = f"{facts.n_items} items, a public list given by the caller"
+        line = f"{ratings.n_items} items, a public list given by the caller"
     else:
-        public["catalogue"] = (
-            f"{facts.n_items} items, ASSUMED public but taken from the ratings: an item that one "
+        line = (
+            f"{ratings.n_items} items, ASSUMED public but taken from the ratings: an item that one "
             "person alone has rated gives her away; give a public list to close this"
         )
-    return public
+    if n_items == ratings.n_items:
+        return line
+    return f"the {n_items} most rated by the release '{COUNTS}', chosen from {line}"
 
 
 @contextlib.contextmanager
 def _journal(
-    ratings: Ratings, algorithm: Algorithm, budget: PrivacyBudget | None, options: _Options
+    ratings: Ratings, plan: Plan, budget: PrivacyBudget | None, options: Options
 ) -> Iterator[Journal | None]:
     """Open the checkpoint of this very fit, if one was asked for."""
     if options.checkpoint is None:
@@ -164,7 +325,8 @@ def _journal(
         return
     about = {
         "ratings": ratings.digest(),
-        "algorithm": _digest({"name": algorithm.name, **asdict(algorithm)}),  # type: ignore[call-overload]
+        "algorithm": _digest(plan.settings),
+        "preparation": _digest({"top_items": options.top_items}),
         "budget": _digest(asdict(budget) if budget else {}),
         "noise": _digest({"numerics": options.numerics, "seed": options.noise_seed_unsafe}),
     }
@@ -175,14 +337,20 @@ def _journal(
         journal.close()
 
 
+def settings_of(algorithm: Algorithm) -> dict[str, Any]:
+    """Return the name and all settings of an algorithm."""
+    return {"name": algorithm.name, **asdict(algorithm)}  # type: ignore[call-overload]
+
+
 def _digest(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def _budget(
-    budget: PrivacyBudget | _NotGiven | None, epsilon: float | None, delta: float, neighbours: str
+def budget_of(
+    budget: PrivacyBudget | NotGiven | None, epsilon: float | None, delta: float, neighbours: str
 ) -> PrivacyBudget | None:
-    if isinstance(budget, _NotGiven):
+    """Return the budget that a caller gave, in either form; None if no privacy is wanted."""
+    if isinstance(budget, NotGiven):
         if epsilon is None:
             raise ConfigError(
                 "give epsilon=..., or budget=PrivacyBudget(...); "

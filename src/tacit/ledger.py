@@ -2,9 +2,15 @@
 
 It knows public numbers only. All releases of a fit are reserved before any data is read; each
 is spent before its noise is drawn; and what was not reserved cannot be spent.
+
+Two things may be left open until they are known, at a cost that is fixed in advance: how large the
+sensitivity of a release is (`reserve(..., scaled=True)`: the noise grows and shrinks with it), and
+which releases a step of a fit makes (`part`: a share of the budget that is set aside as a whole).
+Neither can make a release cost more than was set aside for it.
 """
 
 import math
+from copy import copy
 from dataclasses import dataclass
 
 from tacit.budget import PrivacyBudget, Sensitivity, mu_of
@@ -29,6 +35,23 @@ class Entry:
         return self.sensitivity / self.noise_sd if self.noise_sd > 0 else math.inf
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """A reservation: the release as planned, its share, and whether its sensitivity is open."""
+
+    entry: Entry
+    share: float
+    scaled: bool
+
+
+@dataclass(frozen=True)
+class _Book:
+    """What all parts of a ledger share."""
+
+    plans: dict[str, _Plan]
+    spent: list[Entry]
+
+
 class Ledger:
     """Writes down releases against a budget; `budget=None` is the non-private book.
 
@@ -46,8 +69,9 @@ class Ledger:
     def __init__(self, budget: PrivacyBudget | None) -> None:
         """Open an empty book."""
         self.budget = budget
-        self._reserved: dict[str, Entry] = {}
-        self._spent: list[Entry] = []
+        self._book = _Book({}, [])
+        self._taken: list[float] = []  # of this part: squared mu of releases, and of its own parts
+        self._share, self._prefix = 1.0, ""
         # Whatever the accounting that calibrates noise, the claim is checked exactly.
         self._limit = math.inf if budget is None else mu_of(budget.epsilon, budget.delta) ** 2
 
@@ -58,41 +82,92 @@ class Ledger:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Every release that was spent, in order."""
-        return tuple(self._spent)
+        """Every release of the book that was spent, in order."""
+        return tuple(self._book.spent)
 
     @property
     def reserved(self) -> tuple[Entry, ...]:
-        """Every release that was reserved, spent or not, in order."""
-        return tuple(self._reserved.values())
+        """Every release of the book that was reserved, spent or not, in order."""
+        return tuple(plan.entry for plan in self._book.plans.values())
 
     @property
     def left(self) -> float:
-        """What may still be reserved, as a squared mu."""
-        return self._limit - math.fsum(entry.mu**2 for entry in self._reserved.values())
+        """What may still be reserved here, as a squared mu."""
+        return self._limit - math.fsum(self._taken)
 
-    def reserve(self, name: str, sensitivity: Sensitivity, share: float) -> Entry:
-        """Set `share` of the budget's squared mu aside for a release, or refuse."""
-        if not 0.0 < share <= 1.0 + _ROUNDING:
-            raise ConfigError(f"share={share!r} of release {name!r}: expected a number in (0, 1]")
-        if name in self._reserved:
+    def part(self, share: float, prefix: str = "") -> "Ledger":
+        """Set a share of the budget aside, as a whole, for a step that plans its own releases.
+
+        In what comes back, shares are shares of this part, and names begin with `prefix` in the
+        one book that all parts share.
+
+        >>> ledger = Ledger(PrivacyBudget(epsilon=1.0))
+        >>> half = ledger.part(0.5, "first: ")
+        >>> half.reserve("means", Sensitivity(1.0, 2.0), share=1.0).name
+        'first: means'
+        >>> math.isclose(ledger.left, half.reserved[0].mu ** 2)
+        True
+        """
+        what = f"{self._prefix}{prefix}a part"
+        _check_share(what, share)
+        self._take(what, share * self._limit)
+        part = copy(self)
+        part._taken, part._limit = [], share * self._limit
+        part._share, part._prefix = self._share * share, self._prefix + prefix
+        return part
+
+    def reserve(
+        self, name: str, sensitivity: Sensitivity, share: float, *, scaled: bool = False
+    ) -> Entry:
+        """Set `share` of the budget's squared mu aside for a release, or refuse.
+
+        A `scaled` one may turn out to have another sensitivity, which depends on earlier releases;
+        its noise is then scaled, so that it costs the same.
+        """
+        name = self._prefix + name
+        _check_share(f"release {name!r}", share)
+        if name in self._book.plans:
             raise ConfigError(f"two releases are named {name!r}; give each its own name")
-        entry = self._price(name, sensitivity, share)
-        if self.private and entry.mu**2 > self.left + _ROUNDING * self._limit:
-            raise BudgetExceeded(name, asked=entry.mu**2, left=max(self.left, 0.0))
-        self._reserved[name] = entry
-        return entry
+        plan = _Plan(self._price(name, sensitivity, share * self._share), share, scaled)
+        self._take(name, plan.entry.mu**2)
+        self._book.plans[name] = plan
+        return plan.entry
+
+    def planned(self, name: str, sensitivity: Sensitivity | None = None) -> Entry:
+        """Return what a release that is reserved here would be, with this sensitivity."""
+        plan = self._book.plans.get(self._prefix + name)
+        if plan is None:
+            raise PrivacyError(f"release {self._prefix + name!r} was not reserved")
+        if sensitivity is None or not plan.scaled:
+            return plan.entry
+        return self._price(plan.entry.name, sensitivity, plan.share * self._share)
 
     def spend(self, name: str, sensitivity: Sensitivity) -> Entry:
         """Write a reserved release down; what was not reserved as it is now is refused."""
-        entry = self._reserved.get(name)
-        if entry is None or entry in self._spent or self._bound(sensitivity) != entry.sensitivity:
+        full = self._prefix + name
+        plan = self._book.plans.get(full)
+        spent = full in (entry.name for entry in self._book.spent)
+        if plan is None or spent or not self._covers(plan, sensitivity):
             raise PrivacyError(
-                f"release {name!r} was not reserved with this sensitivity, or is spent already; "
+                f"release {full!r} was not reserved with this sensitivity, or is spent already; "
                 "nothing was drawn"
             )
-        self._spent.append(entry)
+        entry = self.planned(name, sensitivity)
+        self._book.spent.append(entry)
         return entry
+
+    def _covers(self, plan: "_Plan", sensitivity: Sensitivity) -> bool:
+        """Whether a reservation pays for a release of this sensitivity."""
+        if not plan.scaled:
+            return self._bound(sensitivity) == plan.entry.sensitivity
+        entry = self._price(plan.entry.name, sensitivity, plan.share * self._share)
+        return 0 < entry.sensitivity < math.inf and entry.mu <= plan.entry.mu * (1 + _ROUNDING)
+
+    def _take(self, name: str, cost: float) -> None:
+        """Take a cost from what is left here, or refuse."""
+        if self.private and cost > self.left + _ROUNDING * self._limit:
+            raise BudgetExceeded(name, asked=cost, left=max(self.left, 0.0))
+        self._taken.append(cost)
 
     def _price(self, name: str, sensitivity: Sensitivity, share: float) -> Entry:
         sd = 0.0 if self.budget is None else self.budget.noise_sd(sensitivity, share)
@@ -102,3 +177,8 @@ class Ledger:
         if self.budget is None:
             return sensitivity.replace
         return sensitivity.under(self.budget.neighbours)
+
+
+def _check_share(what: str, share: float) -> None:
+    if not 0.0 < share <= 1.0 + _ROUNDING:
+        raise ConfigError(f"share={share!r} of {what}: expected a number in (0, 1]")

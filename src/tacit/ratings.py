@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.assembly import Duplicates, RatingRange, Rules, assembled, joined
+from tacit.assembly import Duplicates, Parts, RatingRange, Rules, assembled, joined, with_ones
 from tacit.catalogue import Catalogue
 from tacit.errors import ConfigError, DataError, PrivacyError
 from tacit.ordered import read_ordered
-from tacit.tables import Columns, column_of, files_of, read_file, read_frame
+from tacit.tables import Choice, Columns, Table, column_of, files_of, read_file, read_frame
 
 __all__ = ["Columns", "Duplicates", "RatingRange", "Ratings"]
 
@@ -33,6 +33,9 @@ class Ratings:
     `catalogue`, ratings of other items are left out, and a user who has no other ones keeps an
     empty row, so that the number of users does not depend on the catalogue. Without one, the
     catalogue is the sorted list of all rated items, which is not public.
+
+    `implicit` says that nobody gave ratings: it is only known who interacted with what. Then every
+    value is 1, the rating range is (0, 1), and a pair that is given twice counts once.
 
     Nothing of anyone's ratings shows in `repr` or in an error, and pickling is refused. The arrays
     themselves are everything there is to protect: what is computed from them must not get out
@@ -53,6 +56,7 @@ class Ratings:
     indptr: NDArray[np.int64]
     items: NDArray[Any]
     values: NDArray[np.float32]
+    implicit: bool = False
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -64,10 +68,11 @@ class Ratings:
         cls,
         source: str | PathLike[str] | Sequence[str | PathLike[str]],
         *,
-        rating_range: RatingRange,
+        rating_range: RatingRange | None = None,
         columns: Columns = _GUESS,
         duplicates: Duplicates = "error",
         catalogue: Catalogue | None = None,
+        implicit: bool = False,
     ) -> "Ratings":
         """Read CSV, TSV, `::`-separated or Parquet files.
 
@@ -79,9 +84,14 @@ class Ratings:
             duplicates: for a user's second rating of an item: "error", or keep the "last" (in
                 the order of lines and files), or the "mean".
             catalogue: the public list of items; ratings of other items are left out.
+            implicit: whether there are no ratings, only users and items: who interacted with
+                what. A rating column is not looked at, rating_range is left out, and pairs given
+                twice count once.
         """
-        rules = Rules.checked(rating_range, duplicates, catalogue)
+        rules = Rules.checked(rating_range, duplicates, catalogue, implicit)
         paths = files_of(source)
+        if implicit:
+            return cls._of([read_file(path, _pair(columns)) for path in paths], rules)
         parts = read_ordered(paths, columns, rules)
         if parts is None:
             parts = assembled(joined([read_file(path, columns.roles) for path in paths]), rules)
@@ -92,49 +102,60 @@ class Ratings:
         cls,
         frame: object,
         *,
-        rating_range: RatingRange,
+        rating_range: RatingRange | None = None,
         columns: Columns = _GUESS,
         duplicates: Duplicates = "error",
         catalogue: Catalogue | None = None,
+        implicit: bool = False,
     ) -> "Ratings":
         """Take a polars DataFrame or LazyFrame or a pandas DataFrame; see `from_file`."""
-        rules = Rules.checked(rating_range, duplicates, catalogue)
-        return cls(rules.rating_range, *assembled(joined([read_frame(frame, columns)]), rules))
+        rules = Rules.checked(rating_range, duplicates, catalogue, implicit)
+        if implicit:
+            _pair(columns)
+        return cls._of([read_frame(frame, columns, implicit=implicit)], rules)
 
     @classmethod
     def from_arrays(
         cls,
         users: Any,
         items: Any,
-        values: Any,
+        values: Any = None,
         *,
-        rating_range: RatingRange,
+        rating_range: RatingRange | None = None,
         duplicates: Duplicates = "error",
         catalogue: Catalogue | None = None,
+        implicit: bool = False,
     ) -> "Ratings":
-        """Take three arrays, lists or series of the same length; see `from_file`."""
-        rules = Rules.checked(rating_range, duplicates, catalogue)
-        given = {"user": ("users", users), "item": ("items", items), "rating": ("values", values)}
+        """Take three arrays, lists or series of the same length; see `from_file`.
+
+        With `implicit` two of them, users and items; values are not looked at.
+        """
+        rules = Rules.checked(rating_range, duplicates, catalogue, implicit)
+        given = {"user": ("users", users), "item": ("items", items)}
+        if not implicit:
+            given["rating"] = ("values", values)
         table = {role: column_of(name, array) for role, (name, array) in given.items()}
         if len({len(column) for column in table.values()}) > 1:
             raise DataError("users, items and values: different lengths; expected the same")
-        return cls(rules.rating_range, *assembled(joined([table]), rules))
+        return cls._of([table], rules)
 
     @classmethod
     def from_sparse(
         cls,
         matrix: Any,
         *,
-        rating_range: RatingRange,
+        rating_range: RatingRange | None = None,
         duplicates: Duplicates = "error",
         catalogue: Catalogue | None = None,
+        implicit: bool = False,
     ) -> "Ratings":
         """Take a scipy sparse matrix of users by items; stored zeros are ratings.
 
         Every row is a user, also an empty one, and its number is her id. Every column is an item:
-        its number is its id, or it is the item at that position of the catalogue.
+        its number is its id, or it is the item at that position of the catalogue. With `implicit`
+        every stored entry is an interaction, whatever its value.
         """
-        rules = Rules.checked(rating_range, duplicates, catalogue)
+        rules = Rules.checked(rating_range, duplicates, catalogue, implicit)
         shape: tuple[int, ...] = getattr(matrix, "shape", ())
         if not hasattr(matrix, "tocoo") or len(shape) != 2:
             raise ConfigError(f"matrix is a {type(matrix).__name__}; give a scipy sparse matrix")
@@ -146,7 +167,16 @@ class Ratings:
             "item": column_of("columns", entries.col),
             "rating": column_of("entries", entries.data),
         }
-        return cls(rules.rating_range, *assembled(joined([table]), rules, shape))
+        return cls._of([table], rules, shape)
+
+    @classmethod
+    def _of(
+        cls, tables: list[Table], rules: Rules, shape: Sequence[int] | None = None
+    ) -> "Ratings":
+        """Make rows of the tables of some files; interactions are ratings of 1."""
+        if rules.implicit:
+            tables = [with_ones(table) for table in tables]
+        return cls(rules.rating_range, *assembled(joined(tables), rules, shape), rules.implicit)
 
     @property
     def n_users(self) -> int:
@@ -164,6 +194,8 @@ class Ratings:
 
     def __repr__(self) -> str:
         """Show the rating range and nothing that comes from anyone's ratings."""
+        if self.implicit:
+            return "Ratings(implicit=True)"
         return f"Ratings(rating_range=({self.rating_range[0]:g}, {self.rating_range[1]:g}))"
 
     def __reduce__(self) -> NoReturn:
@@ -178,7 +210,8 @@ class Ratings:
         lengths = np.diff(self.indptr)[chosen]
         indptr, items, values = gather(self.indptr[chosen], lengths, self.items, self.values)
         user_ids = self.user_ids.gather(chosen)
-        return Ratings(self.rating_range, self.catalogue, user_ids, indptr, items, values)
+        parts = Parts(self.catalogue, user_ids, indptr, items, values)
+        return Ratings(self.rating_range, *parts, self.implicit)
 
     def digest(self) -> str:
         """A SHA-256 of all that is here, to know the same ratings again; not to be published."""
@@ -190,6 +223,16 @@ class Ratings:
             digest.update(f"{array.dtype} {array.size};".encode())
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
         return digest.hexdigest()
+
+
+def _pair(columns: Columns) -> dict[str, Choice]:
+    """The columns of users and items; a rating column is refused if it was asked for."""
+    if columns.rating is not None:
+        raise ConfigError(
+            f"columns: rating={columns.rating!r} with implicit=True: interactions have no ratings; "
+            "leave one of the two out"
+        )
+    return columns.pair
 
 
 def _row_numbers(rows: NDArray[Any] | Sequence[int], n_users: int) -> NDArray[np.int64]:

@@ -62,7 +62,12 @@ class Columns:
     @property
     def roles(self) -> dict[str, Choice]:
         """The choice for each role."""
-        return {"user": self.user, "item": self.item, "rating": self.rating}
+        return {**self.pair, "rating": self.rating}
+
+    @property
+    def pair(self) -> dict[str, Choice]:
+        """The choice for user and item, where nobody gave a rating."""
+        return {"user": self.user, "item": self.item}
 
 
 def read_file(
@@ -80,17 +85,24 @@ def is_parquet(path: Path, head: bytes) -> bool:
     return head.startswith(b"PAR1") or path.suffix.lower() in {".parquet", ".pq"}
 
 
-def read_own_ratings(path: str | PathLike[str]) -> pl.DataFrame:
-    """One person's ratings: a file with columns item and rating, as a frame with those names."""
+def read_own_ratings(path: str | PathLike[str], *, implicit: bool = False) -> pl.DataFrame:
+    """One person's ratings: a file with columns item and rating, as a frame with those names.
+
+    With `implicit` only the item column is read.
+    """
     paths = files_of(path)
     if len(paths) > 1:
         raise DataError(f"{path}: {len(paths)} files match; a person's own ratings are one file")
-    return pl.DataFrame(read_file(paths[0], {"item": None, "rating": None}))
+    wanted: dict[str, Choice] = {"item": None} if implicit else {"item": None, "rating": None}
+    return pl.DataFrame(read_file(paths[0], wanted))
 
 
-def read_frame(frame: object, columns: Columns) -> Table:
-    """The ratings in a polars DataFrame or LazyFrame or in a pandas DataFrame."""
-    wanted = columns.roles
+def read_frame(frame: object, columns: Columns, *, implicit: bool = False) -> Table:
+    """The ratings in a polars DataFrame or LazyFrame or in a pandas DataFrame.
+
+    With `implicit` only the columns of users and items are read.
+    """
+    wanted = columns.pair if implicit else columns.roles
     if isinstance(frame, pl.DataFrame | pl.LazyFrame):
         return _from_polars(frame.lazy(), "the frame", "the frame: its query fails", wanted)
     if _is_pandas(frame) and hasattr(frame, "iloc"):

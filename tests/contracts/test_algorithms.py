@@ -27,24 +27,32 @@ RANGE = (0.5, 5.0)
 FRANK_WOLFE = tacit.FrankWolfe(rounds=3, shift=False, residual_clip=1.0)
 OJA = replace(FRANK_WOLFE, eigen="oja", oja_steps=4)
 CASES: dict[str, Any] = {
+    "moments": tacit.Moments(),
+    "moments, block": tacit.Moments(eigen="block", columns=4, steps=2),
+    "moments, few ratings": tacit.Moments(max_ratings=5, rank=2),
     "frank-wolfe": FRANK_WOLFE,
     "frank-wolfe, ridge": replace(FRANK_WOLFE, local="ridge"),
     "frank-wolfe, usual steps": replace(FRANK_WOLFE, step="2/(t+2)"),
     "frank-wolfe, item means": replace(FRANK_WOLFE, item_means=0.2),
+    "frank-wolfe, private norm": replace(FRANK_WOLFE, item_means=0.1, row_norm="private"),
     "oja, power": replace(OJA, oja_rate="power"),
     "oja, theory": replace(OJA, oja_rate="theory"),
     "oja, paper": replace(OJA, oja_rate="paper"),
+    "oja, private norm": replace(OJA, row_norm="private"),
     "oja, ridge": replace(OJA, oja_rate="power", local="ridge"),
     "svd": tacit.SVD(rank=2),
     "svd, power": tacit.SVD(rank=2, eigen="power"),
     "svd, oja": tacit.SVD(rank=2, eigen="oja"),
     "svd, public count": tacit.SVD(rank=2, count_share=0.0, item_means=0.2),
+    "svd, private norm": tacit.SVD(rank=2, row_norm="private"),
     "projected gradient": tacit.ProjectedGradient(rounds=3),
     "projected gradient, item means": tacit.ProjectedGradient(
         rounds=3, rate="t^-1/2", item_means=0.2
     ),
     "cleansing, factors": tacit.Cleansing(rank=3),
     "cleansing, neighbours": tacit.Cleansing(rank=3, local="neighbours", nearest=4),
+    "als": tacit.ALS(rank=3, rounds=2),
+    "als, as published": tacit.ALS(rank=2, start_rank=2, rounds=3, pooling=False, frequent=0.0),
     "noisy gradient": tacit.NoisyGradient(rank=3, rounds=3),
     "noisy gradient, item means": tacit.NoisyGradient(rank=3, rounds=3, item_means=0.2),
 }
@@ -365,6 +373,16 @@ OJA_SETTINGS: list[tuple[str, Any]] = [
     ("eigen", "qr"), ("eigen", None),
 ]  # fmt: skip
 WRONG: dict[type, list[tuple[str, Any]]] = {
+    tacit.Moments: [
+        *COMMON, *STARTED,
+        ("spread_share", 0.0), ("spread_share", 0.31), ("spread_share", math.nan),
+        ("spread_share", "some"), ("weight_share", -0.1), ("weight_share", True),
+        ("effect_share", 0.5), ("effect_share", None),
+        ("rank", 0), ("rank", 1.5), ("rank", True), ("rank", "low"), ("eigen", "oja"),
+        ("eigen", None), ("columns", 0), ("columns", 1001), ("columns", 2.0), ("steps", 0),
+        ("steps", 101), ("steps", True), ("level_shrink", -1.0), ("level_shrink", 1e6),
+        ("level_shrink", math.nan), ("level_shrink", None),
+    ],
     tacit.FrankWolfe: [
         *PREPARED, *STARTED, *OJA_SETTINGS,
         ("rounds", 1), ("rounds", 10_001), ("rounds", 2.5), ("rounds", True),
@@ -394,6 +412,16 @@ WRONG: dict[type, list[tuple[str, Any]]] = {
         ("beta_p", -1), ("beta_p", None), ("beta", 0.0), ("beta", math.inf),
         ("shares", (0.5, 0.5)), ("shares", (0.5, 0.5, 0.5)), ("shares", (1.0, 0.0, 0.0)),
         ("shares", [0.1, 0.6, 0.3]), ("shares", 0.3), ("shares", ("a", "b", "c")),
+    ],
+    tacit.ALS: [
+        *COMMON, *STARTED,
+        ("rank", 0), ("rank", 1001), ("rank", 1.5), ("rank", "low"), ("start_rank", 0),
+        ("start_rank", "wide"), ("rounds", 0), ("rounds", 101), ("rounds", True),
+        ("means_share", 0.0), ("means_share", 0.9), ("means_share", math.nan), ("clip", 0.0),
+        ("clip", math.inf), ("clip", "tight"), ("reach", 0), ("reach", math.nan), ("reach", None),
+        ("ratio", 0.0), ("ratio", math.inf), ("ratio", "even"), ("alpha", -0.1), ("alpha", 1.5),
+        ("alpha", None), ("frequent", -1), ("frequent", math.nan), ("pooling", 1),
+        ("pooling", None), ("ridge", 0), ("ridge", math.inf), ("shrink", -1.0), ("shrink", None),
     ],
     tacit.NoisyGradient: [
         *PREPARED, *STARTED,

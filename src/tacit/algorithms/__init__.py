@@ -3,33 +3,45 @@
 from collections.abc import Callable
 from functools import partial
 
+from tacit.algorithms.als import ALS
 from tacit.algorithms.approximate import ApproximateFrankWolfe
 from tacit.algorithms.base import Algorithm, Facts
 from tacit.algorithms.cleansing import Cleansing
 from tacit.algorithms.frank_wolfe import FrankWolfe
+from tacit.algorithms.interactions import Interactions
+from tacit.algorithms.moments import Moments
 from tacit.algorithms.noisy_gradient import NoisyGradient
 from tacit.algorithms.projected_gradient import ProjectedGradient
 from tacit.algorithms.svd import SVD
 
 __all__ = [
     "ALGORITHMS",
+    "ALS",
+    "IMPLICIT_ALGORITHMS",
     "SVD",
     "Algorithm",
     "ApproximateFrankWolfe",
     "Cleansing",
     "Facts",
     "FrankWolfe",
+    "Interactions",
+    "Moments",
     "NoisyGradient",
     "ProjectedGradient",
 ]
 
 ALGORITHMS: dict[str, Callable[[], Algorithm]] = {
+    "moments": Moments,
     "frank-wolfe": FrankWolfe,
     "oja": partial(FrankWolfe, eigen="oja"),
     "svd": SVD,
     "pgd": ProjectedGradient,
     "cleansing": Cleansing,
     "sgld": NoisyGradient,
+    "als": ALS,
     "approximate-frank-wolfe": ApproximateFrankWolfe,
 }
-"""Every algorithm by the name it has on the command line."""
+"""Every algorithm for ratings by the name it has on the command line."""
+
+IMPLICIT_ALGORITHMS: dict[str, Callable[[], Algorithm]] = {"interactions": Interactions}
+"""The same for interactions without ratings."""

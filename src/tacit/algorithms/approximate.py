@@ -76,13 +76,14 @@ class ApproximateFrankWolfe(Preparation):
         covariance = ResidualCovariance(bounds, (), 2 * bounds.norm).sensitivity
         moments = DescentMoments(bounds, (), np.zeros(facts.n_items)).sensitivity
         ledger.reserve("rating count", count, 1.0)
+        scaled = self._norm_is_paid
         for turn in range(1, self.rounds + 1):
-            ledger.reserve(f"covariance {turn}", covariance, 1.0)
-            ledger.reserve(f"moments {turn}", moments, 1.0)
+            ledger.reserve(f"covariance {turn}", covariance, 1.0, scaled=scaled)
+            ledger.reserve(f"moments {turn}", moments, 1.0, scaled=scaled)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> ReplayRule:
         """Take the rounds; what comes out replays on anyone's ratings."""
-        bounds = self._bounds(facts, self._offsets(mechanism, facts))
+        bounds = self._prepared(mechanism, facts)
         radius = self._radius(self.nuclear_norm, mechanism, facts)
         counted = mechanism.release("rating count", RatingCount(bounds, self._most(facts)))
         ratings = max(float(counted[0]), 1.0)
@@ -119,7 +120,7 @@ class ApproximateFrankWolfe(Preparation):
 
     def _norm(self, facts: Facts) -> float:
         """Return a norm far beyond any row unless one is given: Alg. 3 has no projection."""
-        if self.row_norm is not None:
+        if isinstance(self.row_norm, int | float):
             return self.row_norm
         lo, hi = facts.rating_range
         return 4 * (hi - lo) * math.sqrt(facts.n_items)

@@ -106,7 +106,7 @@ class Cleansing:
         return RidgeRule(
             factors=np.ascontiguousarray(factors),
             offsets=offsets,
-            ridge=default_ridge(facts.rating_range),
+            noise=np.full(facts.n_items, default_ridge(facts.rating_range)),
             centre=True,
             shrink=self.beta_p,
             source="covariance",

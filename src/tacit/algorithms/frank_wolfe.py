@@ -100,7 +100,8 @@ class FrankWolfe(Preparation):
         left = self._reserve_preparation(ledger, facts, users=self._needs_users)
         for turn, share in self._round_shares(facts, left):
             if self.eigen == "exact":
-                ledger.reserve(f"covariance {turn}", self._covariance_sensitivity(facts), share)
+                bound = self._covariance_sensitivity(facts)
+                ledger.reserve(f"covariance {turn}", bound, share, scaled=self._norm_is_paid)
             else:
                 self._reserve_oja(ledger, facts, turn, share)
 
@@ -110,11 +111,11 @@ class FrankWolfe(Preparation):
         radius = self.nuclear_norm
         if radius is None:
             radius = default_nuclear_norm(users, facts.n_items, facts.rating_range)
-        bounds = self._bounds(facts, self._offsets(mechanism, facts))
+        bounds = self._prepared(mechanism, facts)
         steps: list[RankOneStep] = []
         energies = []
         for turn, _ in self._round_shares(facts, 1.0):
-            residuals = (bounds, tuple(steps), self._residual_bound(facts))
+            residuals = (bounds, tuple(steps), self.residual_clip * bounds.norm)
             direction, energy, noise_sd = self._eigenpair(mechanism, turn, residuals)
             gain = self._gain(energy, noise_sd, facts.n_items) * radius
             eta = 1.0 / self.rounds if self.step == "1/T" else 2.0 / (turn + 1)
@@ -137,15 +138,17 @@ class FrankWolfe(Preparation):
         """Return the direction, its eigenvalue, and the noise sd that blurs them."""
         if self.eigen == "exact":
             name = f"covariance {turn}"
-            noisy = mechanism.release(name, ResidualCovariance(*residuals))
-            return *top_eigenpair(noisy), mechanism.noise_sd(name)
+            statistic = ResidualCovariance(*residuals)
+            noisy = mechanism.release(name, statistic)
+            return *top_eigenpair(noisy), mechanism.noise_sd(name, statistic.sensitivity)
 
         def noisy_product(block: NDArray[np.float64], step: int) -> NDArray[np.float64]:
             name = f"product {turn}.{step}"
             return mechanism.release(name, ResidualProduct(*residuals, block))
 
         start = start_block(residuals[0].offsets.size, 1, self.start_seed + turn)
-        noise_sd = mechanism.noise_sd(f"product {turn}.1")
+        bound = product_sensitivity(residuals[2], 1)
+        noise_sd = mechanism.noise_sd(f"product {turn}.1", bound)
         found = oja(noisy_product, start, self.oja_steps, self.oja_rate, noise_sd)[:, 0]
         direction = found * np.sign(found[np.argmax(np.abs(found))])
         energy = mechanism.release(f"energy {turn}", ResidualEnergy(*residuals, direction))
@@ -178,7 +181,7 @@ class FrankWolfe(Preparation):
         return RidgeRule(
             factors=np.ascontiguousarray(factors),
             offsets=bounds.offsets,
-            ridge=default_ridge(facts.rating_range),
+            noise=np.full(facts.n_items, default_ridge(facts.rating_range)),
             centre=self.centre,
             shrink=0.0,
             source="covariance" if self.eigen == "exact" else "product",
@@ -192,12 +195,13 @@ class FrankWolfe(Preparation):
 
     def _reserve_oja(self, ledger: Ledger, facts: Facts, turn: int, share: float) -> None:
         """Split a round's share: most of it evenly over Gamma products, the rest for lambda^2."""
-        bound = self._residual_bound(facts)
+        bound, scaled = self._residual_bound(facts), self._norm_is_paid
+        product = product_sensitivity(bound, 1)
         for step in range(1, self.oja_steps + 1):
             part = (1 - _ENERGY_SHARE) * share / self.oja_steps
-            ledger.reserve(f"product {turn}.{step}", product_sensitivity(bound, 1), part)
+            ledger.reserve(f"product {turn}.{step}", product, part, scaled=scaled)
         energy = ResidualEnergy(self._bounds(facts), (), bound, np.zeros(facts.n_items)).sensitivity
-        ledger.reserve(f"energy {turn}", energy, _ENERGY_SHARE * share)
+        ledger.reserve(f"energy {turn}", energy, _ENERGY_SHARE * share, scaled=scaled)
 
     def _round_shares(self, facts: Facts, whole: float) -> Iterator[tuple[int, float]]:
         """Yield rounds 1 ... T - 1 with their shares, which add up to `whole`.

@@ -1,30 +1,61 @@
-"""Item means from noisy weighted sums: they fade into the overall mean where noise drowns them."""
+"""Item means from noisy sums: they fade into the overall mean where noise drowns them."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["item_means"]
+__all__ = ["Shrunk", "item_means", "shrunk"]
+
+Floats = NDArray[np.float64]
 
 
-def item_means(
-    sums: NDArray[np.float64], noise_sd: float, rating_range: tuple[float, float]
-) -> NDArray[np.float64]:
-    """Return the shrunk mean rating of every item, from released (weighted sums, weights).
+class Shrunk(NamedTuple):
+    """Estimates drawn to zero by their noise, and the variance of what they still miss."""
 
-    On the scale [-1, 1], with overall mean g = sum x / sum c, an item's deviation
-    x_j/c_j - g carries noise of variance s^2 (1 + g^2)/c_j^2. It is multiplied by
-    t^2/(t^2 + that variance), where t^2 is the spread of deviations beyond what noise explains.
-    Post-processing: it reads nothing but the release.
+    estimates: Floats
+    doubt: Floats
+
+
+def item_means(sums: Floats, noise_sd: float, rating_range: tuple[float, float]) -> Floats:
+    """Return the shrunk mean rating of every item, from released (weighted sums x, weights c).
+
+    On the scale [-1, 1] the overall mean g = sum x / sum c carries noise of variance
+    e = n s^2 (1 + g^2)/(sum c)^2, and is drawn towards the middle by 1/(1 + e), as if its prior
+    variance were 1. An item's deviation x_j/c_j - g carries noise of variance s^2 (1 + g^2)/c_j^2,
+    and is drawn towards zero by `shrunk`. Post-processing: it reads nothing but the release.
     """
     middle, half = sum(rating_range) / 2, (rating_range[1] - rating_range[0]) / 2
-    totals, weights = sums[0], np.maximum(sums[1], 1e-12)
-    floor = noise_sd * np.sqrt(weights.size)  # below it even the overall sums are noise
-    overall = float(np.clip(sums[0].sum() / max(sums[1].sum(), floor, 1e-12), -1.0, 1.0))
-    deviations = totals / weights - overall
+    overall = _overall(sums, noise_sd)
+    weights = np.maximum(sums[1], max(noise_sd, 1e-12))
     variances = noise_sd**2 * (1 + overall**2) / weights**2
-    precision = 1.0 / (variances + 1e-4)
-    spread = np.sum(precision * (deviations**2 - variances)) / np.sum(precision)
-    spread = max(float(spread), 0.0)
-    shrink = spread / (spread + variances) if spread > 0 else np.zeros_like(weights)
-    means = np.clip(overall + shrink * deviations, -1.0, 1.0)
-    return np.asarray(middle + half * means)
+    deviations = shrunk(sums[0] / weights - overall, variances, 0.01).estimates
+    return np.asarray(middle + half * np.clip(overall + deviations, -1.0, 1.0))
+
+
+def shrunk(measured: Floats, variances: Floats, fine: float) -> Shrunk:
+    """Draw measured numbers, each with noise of its own variance, to zero.
+
+    Each is multiplied by t^2/(t^2 + its variance), where t^2 is how far they spread beyond what
+    noise explains, less three times the sd that noise alone gives it: what noise could have made
+    does not count. `fine` is the spread that does not matter any more.
+
+    >>> shrunk(np.array([1.0, -1.0]), np.array([0.0, 1e9]), 0.01).estimates.round(3)
+    array([ 1., -0.])
+    """
+    precision = 1.0 / (variances + fine**2)
+    total = float(np.sum(precision))
+    spread = float(np.sum(precision * (measured**2 - variances))) / total
+    spread -= 3 * float(np.sqrt(2 * np.sum((precision * variances) ** 2))) / total
+    if spread <= 0:
+        return Shrunk(np.zeros_like(measured), np.zeros_like(measured))
+    keep = spread / (spread + variances)
+    return Shrunk(np.asarray(keep * measured), np.asarray(spread * (1 - keep)))
+
+
+def _overall(sums: Floats, noise_sd: float) -> float:
+    """Return the overall mean on the scale [-1, 1]."""
+    noise = noise_sd * float(np.sqrt(sums.shape[1]))
+    weight = max(float(sums[1].sum()), noise, 1e-12)
+    raw = float(np.clip(sums[0].sum() / weight, -1.0, 1.0))
+    return raw / (1 + (noise / weight) ** 2 * (1 + raw**2))

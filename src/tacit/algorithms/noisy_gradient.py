@@ -71,7 +71,7 @@ class NoisyGradient(Preparation):
     def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule:
         """Take the steps; users solve on the factors that come out."""
         users = self._users(mechanism, facts)
-        bounds = self._bounds(facts, self._offsets(mechanism, facts))
+        bounds = self._prepared(mechanism, facts)
         lo, hi = facts.rating_range
         ridge = default_ridge(facts.rating_range) if self.ridge is None else self.ridge
         scale = (hi - lo) / 50 if self.start_scale is None else self.start_scale
@@ -88,7 +88,7 @@ class NoisyGradient(Preparation):
         return RidgeRule(
             factors=factors,
             offsets=bounds.offsets,
-            ridge=ridge,
+            noise=np.full(facts.n_items, ridge),
             centre=self.centre,
             shrink=0.0,
             source="gradient",

@@ -1,17 +1,25 @@
 """What most algorithms do first: choose, centre and bound rows, and pay for item means."""
 
 import math
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.algorithms.base import Facts, check_field
 from tacit.algorithms.item_means import item_means
+from tacit.algorithms.row_norms import (
+    NORM_SHARE,
+    NORMS,
+    default_row_norm,
+    norm_edges,
+    row_norm_of,
+)
 from tacit.ledger import Ledger
 from tacit.private.counts import ItemSums, UserCount
 from tacit.private.mechanism import Mechanism
+from tacit.private.norms import RowNorms
 from tacit.private.rows import RowBounds
 
 __all__ = [
@@ -37,8 +45,9 @@ class Preparation:
 
     name: ClassVar[str]
 
-    row_norm: float | None = None
-    """L, the norm that a user's row is scaled down to; None: (hi - lo)/4 sqrt(max_ratings)."""
+    row_norm: float | Literal["private"] | None = None
+    """L, the norm that a user's row is scaled down to; None: (hi - lo)/4 sqrt(max_ratings);
+    "private": nearly all rows are shorter, by a histogram that takes a twentieth of the budget."""
     max_ratings: int | None = 80
     """At most this many ratings of a user count; None: all."""
     centre: bool = True
@@ -51,7 +60,8 @@ class Preparation:
     def __post_init__(self) -> None:
         """Check every setting."""
         norm, most, share = self.row_norm, self.max_ratings, self.item_means
-        check_scale_or_none("row_norm", norm)
+        fine = norm in (None, "private") or is_scale(norm)
+        check_field("row_norm", norm, fine, "a positive number, 'private', or None")
         check_most(most)
         check_field("centre", self.centre, isinstance(self.centre, bool), "true or false")
         fine = is_number(share) and 0 <= share < 0.9
@@ -61,12 +71,15 @@ class Preparation:
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""
         used = {field.name: getattr(self, field.name) for field in fields(self)}
-        used |= {"row_norm": self._norm(facts), "max_ratings": self._most(facts)}
+        paid = f"paid for by the release '{NORMS}'"
+        norm = paid if self._norm_is_paid else self._norm(facts)
+        used |= {"row_norm": norm, "max_ratings": self._most(facts)}
         return public_settings(self.name, used)
 
     def _reserve_preparation(self, ledger: Ledger, facts: Facts, *, users: bool) -> float:
-        """Reserve the user count, if `users` are needed and protected, and the item means.
+        """Reserve the user count, if `users` are needed and protected, item means and row norms.
 
+        What depends on L must be reserved as scaled where L is paid for (`_norm_is_paid`).
         Returns the share of the budget that is left.
         """
         left = 1.0
@@ -77,6 +90,9 @@ class Preparation:
             bound = ItemSums(self._bounds(facts), facts.rating_range).sensitivity
             ledger.reserve("item sums", bound, self.item_means)
             left -= self.item_means
+        if self._norm_is_paid:
+            ledger.reserve(NORMS, self._row_norms(facts, None).sensitivity, NORM_SHARE)
+            left -= NORM_SHARE
         return left
 
     def _users(self, mechanism: Mechanism, facts: Facts) -> int:
@@ -99,6 +115,24 @@ class Preparation:
         noisy = mechanism.release("item sums", ItemSums(self._bounds(facts), facts.rating_range))
         return item_means(noisy, mechanism.noise_sd("item sums"), facts.rating_range)
 
+    def _prepared(self, mechanism: Mechanism, facts: Facts) -> RowBounds:
+        """Return how rows are bounded, paying for item means and for L where that is asked for."""
+        bounds = self._bounds(facts, self._offsets(mechanism, facts))
+        if not self._norm_is_paid:
+            return bounds
+        statistic = self._row_norms(facts, bounds.offsets)
+        counts = mechanism.release(NORMS, statistic)
+        noise_sd = mechanism.noise_sd(NORMS)
+        return replace(bounds, norm=row_norm_of(counts, noise_sd, statistic.edges, bounds.norm))
+
+    def _row_norms(self, facts: Facts, offsets: NDArray[np.float64] | None) -> RowNorms:
+        unscaled = replace(self._bounds(facts, offsets), norm=math.inf)
+        return RowNorms(unscaled, norm_edges(self._most(facts), facts.rating_range))
+
+    @property
+    def _norm_is_paid(self) -> bool:
+        return self.row_norm == "private"
+
     def _bounds(self, facts: Facts, offsets: NDArray[np.float64] | None = None) -> RowBounds:
         """Return how rows are bounded, once the offsets are known."""
         if offsets is None:
@@ -107,18 +141,14 @@ class Preparation:
         return RowBounds(self.max_ratings, offsets, self.centre, norm, self.sampling_seed)
 
     def _norm(self, facts: Facts) -> float:
-        if self.row_norm is not None:
+        """Return L as far as it is public: the given one, or the rule's."""
+        if isinstance(self.row_norm, int | float):
             return self.row_norm
         return default_row_norm(self._most(facts), facts.rating_range)
 
     def _most(self, facts: Facts) -> int:
         """Return how many ratings a user can have at the most."""
         return min(self.max_ratings or facts.n_items, facts.n_items)
-
-
-def default_row_norm(ratings: int, rating_range: tuple[float, float]) -> float:
-    """Return a bound on a row's norm from public numbers only: (hi - lo)/4 sqrt(ratings)."""
-    return (rating_range[1] - rating_range[0]) / 4 * math.sqrt(ratings)
 
 
 def default_nuclear_norm(users: int, items: int, rating_range: tuple[float, float]) -> float:

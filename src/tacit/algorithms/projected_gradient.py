@@ -58,13 +58,14 @@ class ProjectedGradient(Preparation):
         left = self._reserve_preparation(ledger, facts, users=self.nuclear_norm is None)
         bounds = self._bounds(facts)
         bound = FilledCovariance(bounds, (), self._rates(), bounds.norm).sensitivity
+        part, scaled = left / self.rounds, self._norm_is_paid
         for turn in range(1, self.rounds + 1):
-            ledger.reserve(f"covariance {turn}", bound, left / self.rounds)
+            ledger.reserve(f"covariance {turn}", bound, part, scaled=scaled)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> FillingRule:
         """Make the releases; users replay the rounds on their own rows."""
         radius = self._radius(self.nuclear_norm, mechanism, facts)
-        bounds = self._bounds(facts, self._offsets(mechanism, facts))
+        bounds = self._prepared(mechanism, facts)
         steps: list[LinearStep] = []
         for turn in range(1, self.rounds + 1):
             statistic = FilledCovariance(bounds, tuple(steps), self._rates(), bounds.norm)

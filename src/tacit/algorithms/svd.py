@@ -71,17 +71,18 @@ class SVD(Preparation):
             left -= self.count_share
         if self.eigen == "exact":
             bound = ResidualCovariance(bounds, (), bounds.norm).sensitivity
-            ledger.reserve("covariance 1", bound, left)
+            ledger.reserve("covariance 1", bound, left, scaled=self._norm_is_paid)
             return
         bound = product_sensitivity(bounds.norm, self._columns(facts))
+        part, scaled = left / self.oja_steps, self._norm_is_paid
         for step in range(1, self.oja_steps + 1):
-            ledger.reserve(f"product {step}", bound, left / self.oja_steps)
+            ledger.reserve(f"product {step}", bound, part, scaled=scaled)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> ProjectionRule:
         """Release the subspace; users project on it."""
         scale = facts.n_items / self._most(facts)
         users = self._users(mechanism, facts) if self.count_share else 0
-        bounds = self._bounds(facts, self._offsets(mechanism, facts))
+        bounds = self._prepared(mechanism, facts)
         if self.count_share:
             count = mechanism.release("rating count", RatingCount(bounds, self._most(facts)))
             scale = max(scale, facts.n_items / max(float(count[0]) / users, 1.0))
@@ -113,4 +114,6 @@ class SVD(Preparation):
 
         start = start_block(facts.n_items, columns, self.start_seed)
         rate: OjaRate = "power" if self.eigen == "power" else self.oja_rate
-        return oja(noisy_product, start, self.oja_steps, rate, mechanism.noise_sd("product 1"))
+        bound = product_sensitivity(bounds.norm, columns)
+        noise_sd = mechanism.noise_sd("product 1", bound)
+        return oja(noisy_product, start, self.oja_steps, rate, noise_sd)

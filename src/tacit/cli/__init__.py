@@ -8,6 +8,7 @@ import typer
 
 from tacit.cli import (
     certificate,
+    data,
     demo,
     evaluate,
     fit,
@@ -15,7 +16,9 @@ from tacit.cli import (
     plan,
     predict,
     recommend,
+    reproduce,
     synth,
+    tune,
     verify,
 )
 from tacit.errors import TacitError, TacitWarning
@@ -34,8 +37,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (synth, plan, fit, predict, recommend, evaluate, certificate, verify, info, demo):
+for verb in (
+    synth, plan, fit, tune, predict, recommend, evaluate, certificate, verify, info, demo,
+    reproduce,
+):  # fmt: skip
     app.command(verb.__name__.rpartition(".")[2])(verb.run)
+app.add_typer(data.app, name="data", help="The named datasets: list, info, get.")
 
 
 @app.callback(invoke_without_command=True)

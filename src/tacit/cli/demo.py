@@ -7,8 +7,9 @@ import typer
 
 if TYPE_CHECKING:
     from tacit.catalogue import Catalogue
-    from tacit.evaluation import Accuracy
+    from tacit.evaluation import Accuracy, Calibration, Ranking
     from tacit.models import Model
+    from tacit.ratings import Ratings
 
 __all__ = ["run"]
 
@@ -59,6 +60,7 @@ def run(
         accuracies=accuracies,
         person=person,
         recommendations=recommendations,
+        measures=_measures(model, train, test),
     )
     _say(f"wrote {files['model']} and {files['report']}")
 
@@ -78,6 +80,14 @@ def _make_files(folder: Path, users: int) -> dict[str, Path]:
     made.test.write_parquet(files["test"])
     made.items.write_csv(files["items"])
     return files
+
+
+def _measures(model: "Model", train: "Ratings", test: "Ratings") -> "list[Ranking | Calibration]":
+    """Measure lists, and stds where the local rule knows them, for the report."""
+    from tacit.evaluation import calibrate, rank
+
+    calibrations = [calibrate(model, train, test)] if model.knows_std else []
+    return [rank(model, train, test), *calibrations]
 
 
 def _person(catalogue: "Catalogue") -> dict[Any, float]:

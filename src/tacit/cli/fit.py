@@ -7,15 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, ItemColumn, RatingColumn, UserColumn, show_json
+from tacit.cli.options import (
+    AsJson,
+    Implicit,
+    ItemColumn,
+    ItemsPath,
+    RatingColumn,
+    Strict,
+    TopItems,
+    UserColumn,
+    show_json,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tacit.algorithms import Algorithm
     from tacit.budget import PrivacyBudget
     from tacit.models import Model
-    from tacit.ratings import Ratings
 
-__all__ = ["run"]
+__all__ = ["algorithm_of", "budget_of", "check_folder", "report", "run", "with_bar"]
 
 
 def run(
@@ -25,8 +36,9 @@ def run(
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the model goes.")],
     rating_range: Annotated[
-        tuple[float, float], typer.Option(help="LO HI: the public range of ratings.")
-    ],
+        tuple[float, float] | None, typer.Option(help="LO HI: the public range of ratings.")
+    ] = None,
+    implicit: Implicit = False,
     epsilon: Annotated[
         float | None, typer.Option(help="The privacy loss that may not be exceeded.")
     ] = None,
@@ -36,15 +48,14 @@ def run(
     no_privacy: Annotated[
         bool, typer.Option("--no-privacy", help="No noise: the model is NOT PRIVATE.")
     ] = False,
-    items: Annotated[
-        Path | None, typer.Option(help="Public catalogue: a file with columns item, title.")
-    ] = None,
+    items: ItemsPath = None,
+    top_items: TopItems = None,
     max_ratings: Annotated[
         int | None, typer.Option(help="At most this many ratings a user count.")
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(help="frank-wolfe, oja, svd, pgd, cleansing or sgld; by rule if left out."),
+        typer.Option(help="moments (default), frank-wolfe, oja, svd, pgd, cleansing, sgld, als."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -65,15 +76,16 @@ def run(
     noise_seed_unsafe: Annotated[
         int | None, typer.Option(help="Repeatable noise: NOT PRIVATE.")
     ] = None,
+    strict: Strict = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say what was chosen, and why.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn privately from ratings. Writes a model file, which may be published."""
-    budget = _budget(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
-    config = _algorithm(algorithm, settings or [], max_ratings)
-    if not output.parent.is_dir():
-        from tacit.errors import ConfigError
-
-        raise ConfigError(f"--output {output}: its folder does not exist")
+    budget = budget_of(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
+    config = algorithm_of(algorithm, settings or [], max_ratings, implicit=implicit)
+    check_folder(output)
     from tacit.catalogue import Catalogue
     from tacit.engines import ThreadEngine
     from tacit.ratings import Columns, Ratings
@@ -85,16 +97,22 @@ def run(
         columns=Columns(user_column, item_column, rating_column),
         duplicates=duplicates,  # type: ignore[arg-type]  # checked there
         catalogue=Catalogue.from_file(items) if items else None,
+        implicit=implicit,
     )
-    options = {"engine": engine, "checkpoint": checkpoint, "noise_seed_unsafe": noise_seed_unsafe}
-    model = _fit(rows, config, budget, options)
+    options: dict[str, Any] = {"engine": engine, "checkpoint": checkpoint}
+    options |= {"noise_seed_unsafe": noise_seed_unsafe}
+    options |= {"top_items": top_items, "strict": strict}
+    from tacit.fitting import fit
+
+    model = with_bar(lambda bar: fit(rows, config, budget=budget, progress=bar, **options))
     model.save(output)
-    _report(model, output, as_json)
+    report(model, output, as_json, explain=explain)
 
 
-def _budget(
+def budget_of(
     epsilon: float | None, delta: float, neighbours: str, accounting: str, *, no_privacy: bool
 ) -> "PrivacyBudget | None":
+    """Return the budget that the options ask for; None for no privacy."""
     from tacit.budget import PrivacyBudget
     from tacit.errors import ConfigError
 
@@ -105,15 +123,19 @@ def _budget(
     return PrivacyBudget(epsilon, delta, neighbours, accounting)  # type: ignore[arg-type]
 
 
-def _algorithm(name: str | None, settings: list[str], max_ratings: int | None) -> "Algorithm":
+def algorithm_of(
+    name: str | None, settings: list[str], max_ratings: int | None, *, implicit: bool = False
+) -> "Algorithm":
     """Return the algorithm with its settings; settings without a name change the automatic one."""
-    from tacit.algorithms import ALGORITHMS
+    from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
     from tacit.errors import ConfigError
-    from tacit.fitting import automatic
+    from tacit.fitting import automatic, check_kind
 
-    if name is not None and name not in ALGORITHMS:
-        raise ConfigError(f"--algorithm {name}: expected one of {', '.join(ALGORITHMS)}")
-    config: Any = ALGORITHMS[name]() if name else automatic()
+    known_names = ALGORITHMS | IMPLICIT_ALGORITHMS
+    if name is not None and name not in known_names:
+        raise ConfigError(f"--algorithm {name}: expected one of {', '.join(known_names)}")
+    config: Any = known_names[name]() if name else automatic(implicit)
+    check_kind(config, implicit)
     changes = dict(_setting(text) for text in settings)
     if max_ratings is not None:
         changes["max_ratings"] = max_ratings
@@ -142,14 +164,10 @@ def _setting(text: str) -> tuple[str, Any]:
     return key, tuple(parsed) if isinstance(parsed, list) else parsed
 
 
-def _fit(
-    rows: "Ratings", config: "Algorithm", budget: "PrivacyBudget | None", options: dict[str, Any]
-) -> "Model":
+def with_bar(fit: "Callable[[Callable[[int, int], None]], Model]") -> "Model":
     """Fit with a bar that counts releases, which are planned in advance and reveal nothing."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from tacit.fitting import fit
 
     columns = TextColumn("releases"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -158,12 +176,24 @@ def _fit(
         def progress(done: int, planned: int) -> None:
             bar.update(task, completed=done, total=planned)
 
-        return fit(rows, config, budget=budget, progress=progress, **options)
+        return fit(progress)
 
 
-def _report(model: "Model", output: Path, as_json: bool) -> None:
+def check_folder(output: Path) -> None:
+    """Refuse an output that cannot be written, before any budget is spent."""
+    from tacit.errors import ConfigError
+
+    if not output.parent.is_dir():
+        raise ConfigError(f"--output {output}: its folder does not exist")
+
+
+def report(model: "Model", output: Path, as_json: bool, *, explain: bool = False) -> None:
+    """Show the certificate, for a person or as JSON, and where the model is."""
     if as_json:
-        show_json({"model": str(output), **model.certificate.to_json()})
+        told = {"explanation": model.explain().splitlines()} if explain else {}
+        show_json({"model": str(output), **model.certificate.to_json(), **told})
         return
     typer.echo(model.certificate.text())
+    if explain:
+        typer.echo("\n" + model.explain())
     typer.echo(f"\nwrote {output}")

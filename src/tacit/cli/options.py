@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     import polars as pl
 
@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsJson",
+    "Implicit",
     "ItemColumn",
+    "ItemsPath",
     "ModelPath",
     "OwnPath",
     "RatingColumn",
+    "Strict",
+    "TopItems",
     "UserColumn",
     "read_own",
     "show_json",
@@ -28,11 +32,28 @@ __all__ = [
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (.tacit).")]
 OwnPath = Annotated[
     Path | None,
-    typer.Option("--ratings", help="Your own ratings: a file with columns item, rating."),
+    typer.Option(
+        "--ratings", help="Your own ratings: a file with columns item, rating (or item alone)."
+    ),
 ]
 UserColumn = Annotated[str | None, typer.Option(help="Name of the user column.")]
 ItemColumn = Annotated[str | None, typer.Option(help="Name of the item column.")]
 RatingColumn = Annotated[str | None, typer.Option(help="Name of the rating column.")]
+ItemsPath = Annotated[
+    Path | None, typer.Option(help="Public catalogue: a file with columns item, title.")
+]
+TopItems = Annotated[
+    int | None,
+    typer.Option(help="Only the so many most rated items, by a count that is paid for."),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse what looks computed from the ratings, or taken from."),
+]
+Implicit = Annotated[
+    bool,
+    typer.Option("--implicit", help="There are no ratings, only users and what they touched."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 
@@ -41,19 +62,29 @@ def show_json(content: dict[str, Any]) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
 
-def read_own(path: Path | None) -> "pl.DataFrame":
-    """Read a person's own ratings; no file means none."""
+def read_own(path: Path | None, *, implicit: bool = False) -> "pl.DataFrame":
+    """Read a person's own ratings, or what she touched; no file means none."""
     import polars as pl
 
     from tacit.tables import read_own_ratings
 
-    return pl.DataFrame({"item": [], "rating": []}) if path is None else read_own_ratings(path)
+    if path is None:
+        return pl.DataFrame({"item": [], "rating": []})
+    return read_own_ratings(path, implicit=implicit)
 
 
-def show_scores(model: "Model", rows: "Iterable[Recommendation]", as_json: bool, key: str) -> None:
+def show_scores(
+    model: "Model",
+    rows: "Sequence[Recommendation]",
+    as_json: bool,
+    key: str,
+    stds: list[float] | None = None,
+) -> None:
     """Print items with their predicted ratings, as a table for a person or as JSON."""
     if as_json:
         entries = [{"item": r.item, "title": r.title, "score": r.score} for r in rows]
+        if stds is not None:
+            entries = [{**entry, "std": std} for entry, std in zip(entries, stds, strict=True)]
         show_json({key: entries, "private": model.private})
         return
     from rich.console import Console
@@ -63,8 +94,12 @@ def show_scores(model: "Model", rows: "Iterable[Recommendation]", as_json: bool,
     table.add_column("item")
     if model.catalogue.titles is not None:
         table.add_column("title")
-    table.add_column("predicted rating", justify="right")
-    for row in rows:
+    table.add_column("predicted share" if model.implicit else "predicted rating", justify="right")
+    if stds is not None:
+        table.add_column("std", justify="right")
+    for at, row in enumerate(rows):
         title = [row.title] if model.catalogue.titles is not None else []
-        table.add_row(str(row.item), *title, f"{row.score:.2f}")
+        spread = [] if stds is None else [f"{stds[at]:.2f}"]
+        score = f"{row.score:.4f}" if model.implicit else f"{row.score:.2f}"
+        table.add_row(str(row.item), *title, score, *spread)
     Console(soft_wrap=True, markup=False, highlight=False).print(table)

@@ -22,5 +22,6 @@ def run(
     from tacit.models import load
 
     found = load(model)
-    chosen = found.recommend(read_own(ratings), n, include_rated=include_rated)
+    own = read_own(ratings, implicit=found.implicit)
+    chosen = found.recommend(own, n, include_rated=include_rated)
     show_scores(found, chosen, as_json, "recommendations")

@@ -1,9 +1,11 @@
-"""Loops that add up ratings item by item."""
+"""Loops that add up ratings, or count them, item by item."""
 
 import numpy as np
 from numba import njit
 
-__all__ = ["weighted_sums"]
+from tacit.kernels.rows import clipped
+
+__all__ = ["row_sums", "weighted_counts", "weighted_sums"]
 
 
 @njit(cache=True, nogil=True)
@@ -25,3 +27,28 @@ def weighted_sums(rows, middle, half, radius, lo, hi, total):
             item = rows.items[p]
             total[0, item] += np.int64(place * weight)
             total[1, item] += weight
+
+
+@njit(cache=True, nogil=True)
+def weighted_counts(rows, radius, lo, hi, total):
+    """Add each user's counts, of weight radius/sqrt(d), in integers (as in weighted_sums)."""
+    for i in range(lo, hi):
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        if stop == start:
+            continue
+        weight = max(np.int64(radius / np.sqrt(stop - start)) - 2, 0)
+        for p in range(start, stop):
+            total[rows.items[p]] += weight
+
+
+@njit(cache=True, nogil=True)
+def row_sums(rows, unit, lo, hi, total):
+    """Add the users' bounded rows, item by item, in integers.
+
+    Entries are cut towards zero, which only shortens a row; a part in 10^9 is taken off first,
+    more than the rounding of scales can have added.
+    """
+    for i in range(lo, hi):
+        factor = rows.scales[i] * (1.0 - 1e-9) / unit
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            total[rows.items[p]] += np.int64(clipped(rows, p, rows.means[i]) * factor)

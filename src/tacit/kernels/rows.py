@@ -9,7 +9,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["RowArrays", "RowLimits", "choose", "clipped", "row_means_and_scales", "row_weight"]
+__all__ = [
+    "RowArrays",
+    "RowLimits",
+    "choose",
+    "clipped",
+    "kept_lengths",
+    "priorities",
+    "row_means_and_scales",
+    "row_weight",
+]
 
 
 class RowArrays(NamedTuple):
@@ -47,7 +56,7 @@ def _mix(word):
 
 
 @njit(cache=True, nogil=True)
-def _priorities(items, values, seed):
+def priorities(items, values, seed):
     """Give each rating of a row a pseudo-random word that depends on this row and the seed only."""
     row = np.uint64(seed)
     for place in range(items.size):
@@ -70,13 +79,23 @@ def choose(source, chosen, most, seed, lo, hi):
         last = np.uint64(0xFFFFFFFFFFFFFFFF)
         words = np.empty(0, dtype=np.uint64)
         if stop - start > most:
-            words = _priorities(items[start:stop], values[start:stop], seed)
+            words = priorities(items[start:stop], values[start:stop], seed)
             last = np.partition(words, most - 1)[most - 1]
         for p in range(start, stop):
             if (words.size == 0 or words[p - start] <= last) and at < new_indptr[i + 1]:
                 new_items[at] = items[p]
                 new_values[at] = values[p]
                 at += 1
+
+
+@njit(cache=True, nogil=True)
+def kept_lengths(indptr, kept):
+    """Return how many ratings of each row are marked."""
+    lengths = np.zeros(indptr.size - 1, dtype=np.int64)
+    for i in range(lengths.size):
+        for p in range(indptr[i], indptr[i + 1]):
+            lengths[i] += kept[p]
+    return lengths
 
 
 @njit(cache=True, nogil=True)

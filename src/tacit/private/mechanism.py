@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
+from copy import copy
 from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.budget import Neighbours
+from tacit.budget import Neighbours, Sensitivity
 from tacit.errors import ConfigError, EngineError
 from tacit.ledger import Entry, Ledger
 from tacit.private.journal import Journal
@@ -80,9 +81,15 @@ class Mechanism:
         protected = budget is not None and budget.neighbours is Neighbours.ADD_REMOVE
         return None if protected else self._engine.n_users
 
-    def noise_sd(self, name: str) -> float:
-        """Return the noise sd that is reserved for a release."""
-        return next(entry.noise_sd for entry in self._ledger.reserved if entry.name == name)
+    def within(self, ledger: Ledger) -> "Mechanism":
+        """Return the mechanism of a part of the ledger: the same rows, noise, book and journal."""
+        part = copy(self)
+        part._ledger = ledger
+        return part
+
+    def noise_sd(self, name: str, sensitivity: Sensitivity | None = None) -> float:
+        """Return the noise sd that a release of this sensitivity, if it is open, will have."""
+        return self._ledger.planned(name, sensitivity).noise_sd
 
     def release(self, name: str, statistic: Statistic) -> NDArray[np.float64]:
         """Release a statistic under its reservation, or read it back if it was released before."""

@@ -1,0 +1,224 @@
+"""Interactions: who touched what, without ratings. Popularity, and what goes together beyond it."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.algorithms.base import Facts, check_field
+from tacit.algorithms.popularity import popularity, positive
+from tacit.algorithms.preparation import (
+    check_most,
+    check_seed,
+    is_number,
+    is_whole,
+    public_settings,
+)
+from tacit.algorithms.shrinkage import (
+    Factors,
+    Setting,
+    factors_by_products,
+    factors_of_matrix,
+    start_of_products,
+)
+from tacit.ledger import Ledger
+from tacit.models.implicit import InteractionRule
+from tacit.private.counts import ItemCounts, UserCount
+from tacit.private.mechanism import Mechanism
+from tacit.private.rows import RowBounds
+from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+
+__all__ = ["Interactions"]
+
+Floats = NDArray[np.float64]
+
+_EXACT_ITEMS = 4000  # up to so many, the items-by-items matrix is released
+_COUNT_SHARE = 0.02
+_MOST_DIRECTIONS = 200
+_WIDTH = 5.0  # makes 1/4 what a factor's entries typically are (algorithms.shrinkage)
+_WEIGHTS, _PAIRS, _PRODUCT = "item weights", "co-occurrences 1", "co-occurrence product"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interactions:
+    """Popularity once, what is touched together once; weighted ridge regression locally.
+
+    User i touched d_i items; e_i is her 0/1 row.
+
+    1. Item weights sum_i e_ij / sqrt(d_i).
+    2. Pairs S = sum_i e_i e_i^T / d_i + noise. If user i touches item j with mean
+       d_i p_j (1 + f_j . u_i), with tastes u_i of mean 0 and variance I, then off its diagonal
+
+           E S_jk = |Omega| p_j p_k (1 + f_j . f_k).
+
+    3. Both tell the shares p, combined by their noise (algorithms.popularity).
+    4. S - |Omega| p p^T, with all that is along p taken off from both sides, so that errors of p
+       do not pass for tastes; then F is what neither noise nor chance can have made
+       (algorithms.shrinkage, with q_j = p_j sqrt|Omega|), moved so that sum_j p_j f_j = 0.
+    5. Locally: models.implicit.InteractionRule.
+
+    No cap on d_i is needed. Where nothing stands out from noise, F has no columns, and everyone
+    gets the most popular items that she has not touched.
+
+    *Paper:* none; it is this package's own method, in the manner of Moments. Weights for what was
+    not touched are after Hu, Koren and Volinsky (2008).
+    *Guarantee:* ItemCounts; a ResidualCovariance, or ResidualProducts, of e/sqrt(d), whose norm is
+    exactly 1; and a UserCount where the number of users is protected.
+    """
+
+    name: ClassVar[str] = "interactions"
+    implicit: ClassVar[bool] = True
+
+    weight_share: float = 0.25
+    """Of the budget, for item weights."""
+    rank: int | None = None
+    """At most this many directions; None: the noise decides."""
+    eigen: Literal["auto", "exact", "block"] = "auto"
+    """Whether S itself is released, or products with it; "auto": S up to 4000 items."""
+    columns: int = 16
+    """Of the block, for "block"."""
+    steps: int = 3
+    """Noisy products, for "block"."""
+    max_ratings: int | None = None
+    """At most this many interactions of a user count as pairs; None: all."""
+    sampling_seed: int = 0
+    """Of the choice of at most max_ratings interactions of a user."""
+    start_seed: int = 0
+    """Of the public random numbers: the first block, and noise to compare eigenvalues with."""
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        _check(self)
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> None:
+        """Reserve the user count if it is protected, item weights, and pairs or products."""
+        left = 1.0 - self.weight_share
+        if facts.n_users is None:
+            ledger.reserve("user count", UserCount().sensitivity, _COUNT_SHARE)
+            left -= _COUNT_SHARE
+        ledger.reserve(_WEIGHTS, ItemCounts(facts.n_items).sensitivity, self.weight_share)
+        if self._exact(facts):
+            pairs = ResidualCovariance(self._bounds(facts), (), 1.0)
+            ledger.reserve(_PAIRS, pairs.sensitivity, left)
+            return
+        bound = product_sensitivity(1.0, self._columns(facts))
+        for step in range(1, self.steps + 1):
+            ledger.reserve(f"{_PRODUCT} {step}", bound, left / self.steps)
+
+    def run(self, mechanism: Mechanism, facts: Facts) -> InteractionRule:
+        """Make the releases; users solve on the factors that come out."""
+        users = float(facts.n_users or 0)
+        if facts.n_users is None:
+            users = max(1.0, float(mechanism.release("user count", UserCount())[0]))
+        weights = mechanism.release(_WEIGHTS, ItemCounts(facts.n_items))
+        if self._exact(facts):
+            shares, factors = self._from_pairs(mechanism, facts, weights, users)
+        else:
+            shares, factors = self._from_products(mechanism, facts, weights, users)
+        centred = factors.loadings - shares @ factors.loadings
+        return InteractionRule(np.ascontiguousarray(centred), shares)
+
+    def public(self, facts: Facts) -> dict[str, str]:
+        """Name the settings, with the values that were used."""
+        used = {field.name: getattr(self, field.name) for field in fields(self)}
+        return public_settings(
+            self.name, used | {"eigen": "exact" if self._exact(facts) else "block"}
+        )
+
+    def _from_pairs(
+        self, mechanism: Mechanism, facts: Facts, weights: Floats, users: float
+    ) -> tuple[Floats, Factors]:
+        """Release S; return shares and factors."""
+        pairs = mechanism.release(_PAIRS, ResidualCovariance(self._bounds(facts), (), 1.0))
+        noise_sd = mechanism.noise_sd(_PAIRS)
+        shares = popularity(weights, mechanism.noise_sd(_WEIGHTS), pairs, noise_sd)
+        expected = np.outer(shares, shares)
+        np.fill_diagonal(pairs, 0.0)
+        fitted = float(np.sum(pairs * expected))
+        fitted /= max(float(np.sum(expected**2) - np.sum(shares**4)), 1e-300)
+        total = _within(fitted, users, facts.n_items)
+        setting = self._setting(shares, total, users, noise_sd / math.sqrt(2.0))
+        excess = pairs - total * expected
+        np.fill_diagonal(excess, 0.0)
+        test = _test_vector(shares, setting)
+        along = excess @ test
+        excess -= np.outer(shares, along) + np.outer(along, shares)
+        excess += float(test @ along) * expected
+        return shares, factors_of_matrix(excess, setting)
+
+    def _from_products(
+        self, mechanism: Mechanism, facts: Facts, weights: Floats, users: float
+    ) -> tuple[Floats, Factors]:
+        """Release products with S; return shares, which weights alone tell, and factors."""
+        shares = positive(weights, mechanism.noise_sd(_WEIGHTS))
+        total = _within(float(shares.sum()) ** 2 / users, users, facts.n_items)
+        shares /= shares.sum()
+        setting = self._setting(shares, total, users, mechanism.noise_sd(f"{_PRODUCT} 1"))
+        test = _test_vector(shares, setting)
+        bounds = self._bounds(facts)
+
+        def product(block: Floats, step: int) -> Floats:
+            statistic = ResidualProduct(bounds, (), 1.0, block)
+            found = mechanism.release(f"{_PRODUCT} {step}", statistic)
+            diagonal = users * shares[:, None] * block  # taken off again by the caller
+            found = found - diagonal - total * np.outer(shares, shares @ block)
+            return np.asarray(found - np.outer(shares, test @ found) + diagonal)
+
+        start = start_of_products(setting, self._columns(facts))
+        return shares, factors_by_products(product, start, self.steps, setting)
+
+    def _setting(self, shares: Floats, total: float, users: float, noise_sd: float) -> Setting:
+        """Return the numbers of the estimate; S_jk varies by chance by about users p_j p_k."""
+        return Setting(
+            shares * math.sqrt(total),
+            noise_sd=noise_sd,
+            sampling=math.sqrt(users) * shares,
+            users=users,
+            width=_WIDTH,
+            single=1.0,
+            most=min(self.rank or _MOST_DIRECTIONS, shares.size),
+            seed=self.start_seed,
+        )
+
+    def _bounds(self, facts: Facts) -> RowBounds:
+        return RowBounds(
+            self.max_ratings, np.zeros(facts.n_items), False, 1.0, self.sampling_seed,
+            weighted=True, presence=True,
+        )  # fmt: skip
+
+    def _columns(self, facts: Facts) -> int:
+        return min(self.columns, facts.n_items)
+
+    def _exact(self, facts: Facts) -> bool:
+        if self.eigen == "auto":
+            return facts.n_items <= _EXACT_ITEMS
+        return self.eigen == "exact"
+
+
+def _within(total: float, users: float, items: int) -> float:
+    """Return |Omega| as far as it is possible: everyone touches one item at least, or all."""
+    return min(max(total, users), users * items)
+
+
+def _test_vector(shares: Floats, setting: Setting) -> Floats:
+    """Return a with a.p = 1 such that I - p a^T is a projection in the weights of the estimate."""
+    test = setting.weights() ** 2 * shares
+    return np.asarray(test / max(float(test @ shares), 1e-300))
+
+
+def _check(config: Interactions) -> None:
+    share = config.weight_share
+    fine = is_number(share) and 0 < share <= 0.9
+    check_field("weight_share", share, fine, "a share in (0, 0.9]")
+    rank = config.rank
+    check_field("rank", rank, rank is None or (is_whole(rank) and rank >= 1), "1 or more, or None")
+    known = ("auto", "exact", "block")
+    check_field("eigen", config.eigen, config.eigen in known, "'auto', 'exact' or 'block'")
+    for name, most in (("columns", 1000), ("steps", 100)):
+        value = getattr(config, name)
+        check_field(name, value, is_whole(value) and 1 <= value <= most, f"1 to {most}")
+    check_most(config.max_ratings)
+    check_seed("sampling_seed", config.sampling_seed)
+    check_seed("start_seed", config.start_seed)

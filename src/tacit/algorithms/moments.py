@@ -1,0 +1,287 @@
+"""Moments: item means once, one second moment once, and then every user does the work."""
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.algorithms.base import Facts, check_field
+from tacit.algorithms.item_means import shrunk
+from tacit.algorithms.preparation import (
+    check_most,
+    check_seed,
+    default_ridge,
+    is_number,
+    is_whole,
+    public_settings,
+)
+from tacit.algorithms.shrinkage import (
+    Factors,
+    Setting,
+    factors_by_products,
+    factors_of_matrix,
+    start_of_products,
+)
+from tacit.ledger import Ledger
+from tacit.models.linear import RidgeRule
+from tacit.private.counts import ItemCounts, RowSums
+from tacit.private.mechanism import Mechanism
+from tacit.private.rows import RowBounds
+from tacit.private.spreads import UserSpreads
+from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+
+__all__ = ["Moments"]
+
+Floats = NDArray[np.float64]
+
+_EXACT_ITEMS = 4000  # up to so many, the items-by-items matrix is released
+_MOST_DIRECTIONS = 200
+_VAGUE = 100.0  # prior variance of the overall mean, in half ranges squared
+_HEADROOM = 1.0  # rows are scaled down if their mean square passes so many times the average
+
+
+class _Spreads(NamedTuple):
+    """The overall mean, variances of levels and of ratings about them, and how many users."""
+
+    overall: float
+    level: float
+    rating: float
+    users: float
+
+
+class _Items(NamedTuple):
+    """What is known of the items: means, the doubt about them, shares of ratings, reach q."""
+
+    means: Floats
+    doubt: Floats
+    shares: Floats
+    reach: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moments:
+    """One release of item means, one of the residuals' second moment; ridge regression locally.
+
+    1. Spreads: the overall mean g, the variance tau^2 of users' levels, that of a rating.
+    2. Item weights sum_i e_ij/sqrt(d_i), e_ij = 1 where user i rated j: the item's share p_j of
+       all ratings, and how many there are.
+    3. Item effects sum_i (y_ij - g - b_i)/sqrt(d_i), b_i the user's own shrunk level: over their
+       weights, and shrunk as their noise asks, they give the item means m_j.
+    4. The second moment. z_ij = y_ij - m_j - b_i, and
+
+           S = sum_i z_i z_i^T / d_i + noise,   rows with mean square above s scaled down to it.
+
+       In expectation S = Q F F^T Q off the diagonal, q_j = p_j sqrt(number of ratings). F is what
+       noise cannot have made (algorithms.shrinkage); the noise decides how many directions.
+    5. Locally, all of a person's ratings count: u = (G_o^T D^-1 G_o + I)^-1 G_o^T D^-1 (y_o - m_o)
+       with G = [tau 1, F], and scores are m + G u. D has what is not explained: the variance of
+       a rating, and the doubt about m_j and F_j.
+
+    No cap on d_i is needed: the weights bound what a user adds, whatever d_i is. Where nothing can
+    be told from noise F has no columns, m_j is the same for all items and tau is large: what is
+    left is the user's own mean.
+
+    *Paper:* none; it is this package's own method.
+    *Guarantee:* UserSpreads; ItemCounts; RowSums and then a ResidualCovariance with rows z/sqrt(d)
+    of norm at most sqrt(s), or ResidualProducts of them.
+    """
+
+    name: ClassVar[str] = "moments"
+
+    spread_share: float = 0.03
+    """Of the budget, for spreads."""
+    weight_share: float = 0.05
+    """Of the budget, for item weights."""
+    effect_share: float = 0.12
+    """Of the budget, for item effects."""
+    rank: int | None = None
+    """At most this many directions; None: the noise decides."""
+    eigen: Literal["auto", "exact", "block"] = "auto"
+    """Whether S itself is released, or products with it; "auto": S up to 4000 items."""
+    columns: int = 16
+    """Of the block, for "block"."""
+    steps: int = 3
+    """Noisy products, for "block"."""
+    level_shrink: float = 5.0
+    """A user's own level is taken as if she had so many more ratings at the item means: that of a
+    rating over that of levels, the released variances, and this at the most."""
+    max_ratings: int | None = None
+    """At most this many ratings of a user count in the releases; None: all."""
+    sampling_seed: int = 0
+    """Of the choice of at most max_ratings ratings of a user."""
+    start_seed: int = 0
+    """Of the public random numbers: the first block, and noise to compare eigenvalues with."""
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        _check(self)
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> None:
+        """Reserve spreads, item weights and effects, and the second moment."""
+        bounds = self._bounds(np.zeros(facts.n_items), 1.0)
+        ledger.reserve("spreads", UserSpreads(bounds, 1.0, 1.0, 1.0).sensitivity, self.spread_share)
+        weights = ItemCounts(facts.n_items).sensitivity
+        ledger.reserve("item weights", weights, self.weight_share)
+        effects = RowSums(bounds).sensitivity
+        ledger.reserve("item effects", effects, self.effect_share, scaled=True)
+        left = 1.0 - self.spread_share - self.weight_share - self.effect_share
+        if self._exact(facts):
+            moment = ResidualCovariance(bounds, (), 1.0).sensitivity
+            ledger.reserve("covariance 1", moment, left, scaled=True)
+            return
+        moment = product_sensitivity(1.0, self._columns(facts))
+        for step in range(1, self.steps + 1):
+            ledger.reserve(f"product {step}", moment, left / self.steps, scaled=True)
+
+    def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule:
+        """Make the releases; users solve on the factors that come out."""
+        spreads = self._spreads(mechanism, facts)
+        items = self._items(mechanism, facts, spreads)
+        told = float(items.shares @ (items.means - spreads.overall) ** 2)
+        spreads = spreads._replace(rating=max(spreads.rating - told, 0.05 * spreads.rating))
+        setting = Setting(
+            items.reach,
+            noise_sd=0.0,  # known once the release is made
+            sampling=math.sqrt(spreads.users) * spreads.rating * items.shares,
+            users=spreads.users,
+            single=_HEADROOM * spreads.rating,
+            width=facts.rating_range[1] - facts.rating_range[0],
+            most=min(self.rank or _MOST_DIRECTIONS, facts.n_items),
+            seed=self.start_seed,
+        )
+        bounds = self._residuals(items.means, spreads)
+        factors = self._factors(mechanism, facts, bounds, setting)
+        return self._rule(items, spreads, factors, facts)
+
+    def public(self, facts: Facts) -> dict[str, str]:
+        """Name the settings, with the values that were used."""
+        used = {field.name: getattr(self, field.name) for field in fields(self)}
+        used["eigen"] = "exact" if self._exact(facts) else "block"
+        return public_settings(self.name, used)
+
+    def _spreads(self, mechanism: Mechanism, facts: Facts) -> _Spreads:
+        """Return what the release of spreads tells, drawn to public values where noise drowns it.
+
+        Those are the middle of the range, with a prior so vague that people's own ratings decide,
+        (hi - lo)/7 for tau and (hi - lo)/5 for a rating, with prior sds as large as the variances
+        themselves. What is not known of the overall mean counts as spread of levels.
+        """
+        lo, hi = facts.rating_range
+        half, middle = (hi - lo) / 2, (lo + hi) / 2
+        usual = default_ridge(facts.rating_range)
+        statistic = UserSpreads(
+            self._bounds(np.full(facts.n_items, middle)), half, half**2 / 4, usual
+        )
+        sums = mechanism.release("spreads", statistic)
+        noise_sd = mechanism.noise_sd("spreads")
+        users = _users(float(sums[3]), noise_sd, facts.n_users)
+        error = noise_sd / users
+        place, square, variance = sums[:3] / users
+        shift = min(1.0, max(-1.0, 2 * place - 1))
+        known = _VAGUE / (_VAGUE + (2 * error) ** 2)
+        level = _drawn(half**2 * (square - shift**2), 3 * error * half**2, (half * 2 / 7) ** 2)
+        level += half**2 * known * (2 * error) ** 2
+        rating = _drawn(statistic.cap * variance, statistic.cap * error, usual)
+        return _Spreads(middle + half * known * shift, level, rating, users)
+
+    def _items(self, mechanism: Mechanism, facts: Facts, spreads: _Spreads) -> _Items:
+        """Return the items' means and reach from their weights and effects."""
+        weights = mechanism.release("item weights", ItemCounts(facts.n_items))
+        weights = np.maximum(weights, max(mechanism.noise_sd("item weights"), 1e-12))
+        shares = weights / weights.sum()
+        overall = np.full(facts.n_items, spreads.overall)
+        statistic = RowSums(self._residuals(overall, spreads))
+        noise_sd = mechanism.noise_sd("item effects", statistic.sensitivity)
+        effects = mechanism.release("item effects", statistic)
+        variances = (noise_sd**2 + spreads.rating * spreads.users * shares) / weights**2
+        width = facts.rating_range[1] - facts.rating_range[0]
+        found = shrunk(effects / weights, variances, 0.005 * width)
+        means = np.clip(overall + found.estimates, *facts.rating_range)
+        return _Items(means, found.doubt, shares, weights / math.sqrt(spreads.users))
+
+    def _factors(
+        self, mechanism: Mechanism, facts: Facts, bounds: RowBounds, setting: Setting
+    ) -> Factors:
+        """Release the second moment, or products with it, and find the factors."""
+        if self._exact(facts):
+            statistic = ResidualCovariance(bounds, (), bounds.norm)
+            noise_sd = mechanism.noise_sd("covariance 1", statistic.sensitivity) / math.sqrt(2.0)
+            matrix = mechanism.release("covariance 1", statistic)
+            return factors_of_matrix(matrix, setting._replace(noise_sd=noise_sd))
+
+        def product(block: Floats, step: int) -> Floats:
+            statistic = ResidualProduct(bounds, (), bounds.norm, block)
+            return mechanism.release(f"product {step}", statistic)
+
+        moment = product_sensitivity(bounds.norm, self._columns(facts))
+        setting = setting._replace(noise_sd=mechanism.noise_sd("product 1", moment))
+        start = start_of_products(setting, self._columns(facts))
+        return factors_by_products(product, start, self.steps, setting)
+
+    def _rule(self, items: _Items, spreads: _Spreads, factors: Factors, facts: Facts) -> RidgeRule:
+        """Publish G = [tau 1, F] and, for each item, the variance that is left."""
+        explained = float(items.shares @ np.sum(factors.loadings**2, axis=1))
+        noise = max(spreads.rating - explained, 0.05 * spreads.rating)
+        level = np.full((facts.n_items, 1), math.sqrt(spreads.level))
+        return RidgeRule(
+            factors=np.ascontiguousarray(np.hstack([level, factors.loadings])),
+            offsets=items.means,
+            noise=noise + factors.doubt + items.doubt,
+            centre=False,
+            shrink=0.0,
+            source="covariance" if self._exact(facts) else "product",
+        )
+
+    def _residuals(self, offsets: Floats, spreads: _Spreads) -> RowBounds:
+        """Return how rows are bounded once it is known how far they spread."""
+        shrink = min(self.level_shrink, spreads.rating / spreads.level)
+        norm = math.sqrt(_HEADROOM * spreads.rating)
+        return replace(self._bounds(offsets, norm), shrink=shrink)
+
+    def _bounds(self, offsets: Floats, norm: float = math.inf) -> RowBounds:
+        return RowBounds(
+            self.max_ratings, offsets, True, norm, self.sampling_seed,
+            shrink=self.level_shrink, weighted=True,
+        )  # fmt: skip
+
+    def _columns(self, facts: Facts) -> int:
+        return min(self.columns, facts.n_items)
+
+    def _exact(self, facts: Facts) -> bool:
+        if self.eigen == "auto":
+            return facts.n_items <= _EXACT_ITEMS
+        return self.eigen == "exact"
+
+
+def _users(counted: float, noise_sd: float, public: int | None) -> float:
+    """Return how many users have ratings: as counted, drawn to their public number by the noise."""
+    if public is None:
+        return max(1.0, counted)
+    weight = 1.0 / (1.0 + (noise_sd / public) ** 2)
+    return min(max(1.0, weight * counted + (1 - weight) * public), float(public))
+
+
+def _drawn(measured: float, error: float, public: float) -> float:
+    """Return a measured variance drawn towards a public one by its noise, and kept positive."""
+    weight = 1.0 / (1.0 + (error / public) ** 2)
+    return float(max(weight * measured + (1 - weight) * public, 1e-4 * public))
+
+
+def _check(config: Moments) -> None:
+    for name in ("spread_share", "weight_share", "effect_share"):
+        share = getattr(config, name)
+        check_field(name, share, is_number(share) and 0 < share <= 0.3, "a share in (0, 0.3]")
+    rank = config.rank
+    check_field("rank", rank, rank is None or (is_whole(rank) and rank >= 1), "1 or more, or None")
+    known = ("auto", "exact", "block")
+    check_field("eigen", config.eigen, config.eigen in known, "'auto', 'exact' or 'block'")
+    for name, most in (("columns", 1000), ("steps", 100)):
+        value = getattr(config, name)
+        check_field(name, value, is_whole(value) and 1 <= value <= most, f"1 to {most}")
+    shrink = config.level_shrink
+    check_field("level_shrink", shrink, is_number(shrink) and 0 <= shrink < 1e6, "0 to 10^6")
+    check_most(config.max_ratings)
+    check_seed("sampling_seed", config.sampling_seed)
+    check_seed("start_seed", config.start_seed)

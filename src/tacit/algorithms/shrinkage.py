@@ -1,0 +1,202 @@
+"""Item factors from a noisy second moment: what noise could have made is taken out of them.
+
+All of it is post-processing. The released matrix is S = Q F F^T Q + noise off its diagonal,
+Q = diag(q) with q_j how much is known of item j. Noise is that of the release, of sd s, and
+that of there being so many users and no more, of variance about h_j h_k.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import eigsh
+
+__all__ = ["Factors", "Setting", "factors_by_products", "factors_of_matrix", "start_of_products"]
+
+Floats = NDArray[np.float64]
+Product = Callable[[Floats, int], Floats]
+
+_FIRST = 32  # directions that are sought at first
+_ROUNDS = 8  # in which the diagonal is filled in
+_TYPICAL = 0.05  # of a factor's entries, over the rating range: how items are weighed
+
+
+class Setting(NamedTuple):
+    """The public numbers of the estimate.
+
+    Attributes:
+        reach: q, for each item.
+        noise_sd: of an entry off the diagonal, or of an entry of a product.
+        sampling: h, for each item.
+        users: how many there are.
+        width: hi - lo.
+        single: the most that one user adds to an eigenvalue of S.
+        most: the most directions that are kept.
+        seed: of the noise that is drawn to know how large an eigenvalue noise alone has.
+    """
+
+    reach: Floats
+    noise_sd: float
+    sampling: Floats
+    users: float
+    width: float
+    single: float
+    most: int
+    seed: int
+
+    def weights(self) -> Floats:
+        """Return how much each item counts when directions are sought: little where noise rules.
+
+        d_j = q_j / sqrt(q_j^2 + t), t = s^2 / (l^2 sum q^2), with l the variance that a factor
+        typically has; and entries of unequal sampling noise are made equal.
+        """
+        squares = self.reach**2
+        prior = (_TYPICAL * self.width) ** 2
+        doubt = self.noise_sd**2 / (prior**2 * max(float(squares.sum()), 1e-300))
+        noise = self.noise_sd**2 + self.sampling**2
+        noise = np.maximum(noise, 1e-300)
+        even = (float(np.mean(noise)) / noise) ** 0.25
+        hot = np.sqrt(squares / np.maximum(squares + doubt, 1e-300))
+        return np.asarray(hot * np.minimum(even, 10.0))
+
+
+class Factors(NamedTuple):
+    """F, items by directions, and for each item the variance that F leaves in doubt."""
+
+    loadings: Floats
+    doubt: Floats
+
+
+def factors_of_matrix(matrix: Floats, setting: Setting) -> Factors:
+    """Return item factors from a released symmetric matrix.
+
+    D S D is decomposed, D the weights. Its diagonal, which rating noise swells, is replaced by that
+    of the fit, and again. Directions count if their eigenvalue passes what noise alone, drawn here,
+    has; an eigenvalue w that noise has lifted is brought down to (w + sqrt(w^2 - 4 c))/2, c the
+    square of half the noise's own (the rule for a spike in a Wigner matrix).
+    """
+    weights = setting.weights()
+    top = _top_of_noise(setting, weights)
+    values, vectors = _spikes(matrix * np.outer(weights, weights), top, setting.most)
+    if values.size == 0:
+        return _none(setting)
+    rough = vectors * np.sqrt(values) / np.maximum(weights, 1e-12)[:, None]
+    seen = (weights[:, None] * vectors) ** 2
+    variance = setting.noise_sd**2 * seen.sum(axis=0) + np.outer(
+        setting.sampling, setting.sampling @ seen
+    )
+    kept = np.maximum(1 - (top / 2) ** 2 / values**2, 1e-3)
+    return _shrunk(rough, variance / values, kept, setting, weights**4)
+
+
+def start_of_products(setting: Setting, columns: int) -> Floats:
+    """Return a public random block of orthonormal columns, mostly of well-known items."""
+    rng = np.random.default_rng(setting.seed)
+    block = rng.standard_normal((setting.reach.size, columns))
+    return np.linalg.qr(block * setting.weights()[:, None])[0]
+
+
+def factors_by_products(multiply: Product, block: Floats, steps: int, setting: Setting) -> Factors:
+    """Return item factors from noisy products S V only: nothing items-by-items exists.
+
+    V <- the orthonormal columns of D^2 (S - diag) V, `steps` times, and the last product gives the
+    loadings. The diagonal, which cannot be told, is taken to be that of the sampling noise.
+    """
+    diagonal = (setting.sampling * math.sqrt(setting.users))[:, None]
+    squares = setting.weights()[:, None] ** 2
+    for step in range(1, steps):
+        block = np.linalg.qr(squares * (multiply(block, step) - diagonal * block))[0]
+    last = multiply(block, steps) - diagonal * block
+    values, turn = np.linalg.eigh((block.T @ last + last.T @ block) / 2)
+    spread = float(squares.sum() ** 2 / max(float((squares**2).sum()), 1e-300))
+    kept_noise = setting.noise_sd**2 + float(np.mean(setting.sampling)) ** 2
+    top = 2 * math.sqrt(kept_noise * spread) + setting.single * (1 + 10 / setting.users)
+    keep = values > max(top, 1e-9 * float(np.abs(values).max()))
+    if not keep.any():
+        return _none(setting)
+    values, block = values[keep], block @ turn[:, keep]
+    rough = last @ turn[:, keep] / np.sqrt(values)
+    variance = setting.noise_sd**2 + np.outer(setting.sampling, setting.sampling @ block**2)
+    kept = np.maximum(1 - (top / 2) ** 2 / values**2, 1e-3)
+    return _shrunk(rough, variance / values, kept, setting, squares[:, 0] ** 2)
+
+
+def _spikes(matrix: Floats, top: float, most: int) -> tuple[Floats, Floats]:
+    """Return the eigenpairs that noise cannot have made, with the lift of noise taken off."""
+    items = len(matrix)
+    diagonal = np.zeros(items)
+    wanted = min(_FIRST, items)
+    for _ in range(_ROUNDS):
+        np.fill_diagonal(matrix, diagonal)
+        values, vectors = _above(matrix, top, wanted)
+        values, vectors = values[-most:], vectors[:, -most:]
+        values = (values + np.sqrt(np.maximum(values**2 - top**2, 0.0))) / 2
+        diagonal = np.sum(vectors**2 * values, axis=1)
+        wanted = min(values.size + 8, items)
+    return values, vectors
+
+
+def _above(matrix: Floats, top: float, wanted: int) -> tuple[Floats, Floats]:
+    """Return the eigenpairs above `top`; more are sought until the last one is not."""
+    while True:
+        values, vectors = _leading(matrix, wanted)
+        floor = max(top, 1e-9 * float(values.max(initial=0.0)), 1e-300)
+        if values[0] <= floor or wanted == len(matrix):
+            return values[values > floor], vectors[:, values > floor]
+        wanted = min(2 * wanted, len(matrix))
+
+
+def _leading(matrix: Floats, wanted: int) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues, in rising order, with their vectors."""
+    items = len(matrix)
+    if items > 500 and wanted < items // 5:
+        values, vectors = eigsh(matrix, k=wanted, which="LA", v0=np.ones(items))
+        order = np.argsort(values)
+        return values[order], vectors[:, order]
+    values, vectors = np.linalg.eigh(matrix)
+    return values[-wanted:], vectors[:, -wanted:]
+
+
+def _top_of_noise(setting: Setting, weights: Floats) -> float:
+    """Return an eigenvalue that noise alone does not pass, nor a few users by chance.
+
+    The largest of several weighted matrices of noise alone, and n^(-2/3)/2 of it for how much it
+    varies; and what one user adds, or a few where there are no more.
+    """
+    items = weights.size
+    rng = np.random.default_rng(setting.seed)
+    sd = np.sqrt(setting.noise_sd**2 + np.outer(setting.sampling, setting.sampling))
+    sd *= np.outer(weights, weights)
+    tops = []
+    for _ in range(max(1, min(20, 2000 // items))):
+        upper = np.triu(rng.standard_normal((items, items)) * sd, 1)
+        tops.append(float(_leading(upper + upper.T, 1)[0][-1]))
+    few = setting.single * (1 + 10 / setting.users) * float(np.max(weights)) ** 2
+    return float(max(tops) * (1 + 0.5 * items ** (-2 / 3)) + few)
+
+
+def _shrunk(
+    rough: Floats, variance: Floats, kept: Floats, setting: Setting, trust: Floats
+) -> Factors:
+    """Shrink each item's loadings by how much of them is noise, and say what is left in doubt.
+
+    A rough loading is cos b_jk + noise of the given variance, b_jk ~ N(0, q_j^2 l_k), cos^2 =
+    `kept`. l_k is matched to the loadings of well-known items, and their energy is kept.
+    """
+    squares, trust = setting.reach[:, None] ** 2, trust[:, None]
+    over = np.sum(trust * squares * (rough**2 - variance), axis=0) / kept
+    prior = squares * np.maximum(over / np.maximum(np.sum(trust * squares**2, axis=0), 1e-300), 0)
+    total = np.maximum(kept * prior + variance, 1e-300)
+    slope = np.sqrt(kept) * prior / total
+    before, after = np.sum(trust * rough**2, axis=0), np.sum(trust * (slope * rough) ** 2, axis=0)
+    slope = np.minimum(1.0, slope * np.sqrt(before / np.maximum(after, 1e-300)))
+    reach = np.maximum(setting.reach, 1e-300)
+    doubt = np.sum(prior * variance / total, axis=1) / reach**2
+    return Factors(np.ascontiguousarray(slope * rough / reach[:, None]), doubt)
+
+
+def _none(setting: Setting) -> Factors:
+    items = setting.reach.size
+    return Factors(np.zeros((items, 0)), np.zeros(items))

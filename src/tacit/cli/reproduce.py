@@ -1,0 +1,104 @@
+"""tacit reproduce: an experiment by its name: stored runs, a table and a figure. NOT PRIVATE."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.options import AsJson, show_json
+
+if TYPE_CHECKING:
+    from tacit.experiments import Experiment, Options, Outcome
+
+__all__ = ["run"]
+
+
+def run(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="An experiment; --list has all.")
+    ] = None,
+    draws: Annotated[
+        int | None, typer.Option(help="How often each fit is repeated; its file says if left out.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small form, to see what comes out.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for table and figure; beside the runs if left out.")
+    ] = None,
+    runs: Annotated[
+        Path | None, typer.Option(help="Folder of stored runs; experiments/results/NAME if none.")
+    ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try jobs again that failed before.")
+    ] = False,
+    show_list: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run an experiment and draw its figure (NOT PRIVATE). Only what is missing is computed."""
+    if show_list:
+        _show_list(as_json)
+        return
+    from tacit.errors import ConfigError
+    from tacit.experiments import Options, read_experiment
+
+    if name is None:
+        raise ConfigError("give the NAME of an experiment; `tacit reproduce --list` has them all")
+    experiment = read_experiment(name)
+    options = Options(draws=draws, quick=quick, output=output, runs=runs, retry=retry)
+    outcome = _with_bar(experiment, options)
+    _report(experiment, outcome, as_json)
+
+
+def _show_list(as_json: bool) -> None:
+    from tacit.experiments import read_experiment
+    from tacit.experiments.places import experiment_names
+
+    found = [read_experiment(name) for name in experiment_names()]
+    if as_json:
+        entries = [{"name": one.name, "title": one.title, "about": one.about} for one in found]
+        show_json({"experiments": entries})
+        return
+    width = max((len(one.name) for one in found), default=0)
+    for one in found:
+        typer.echo(f"{one.name:<{width}}  {one.title}")
+
+
+def _with_bar(experiment: "Experiment", options: "Options") -> "Outcome":
+    """Run with a bar that counts jobs and says how long the rest will take."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from tacit.experiments import reproduce
+
+    left = TextColumn("{task.fields[left]}")
+    columns = TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), left
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, left="")
+
+        def progress(done: int, total: int, seconds: float) -> None:
+            bar.update(task, completed=done, total=total, left=f"{_time(seconds)} left")
+
+        return reproduce(experiment, options, progress)
+
+
+def _time(seconds: float) -> str:
+    """Write a time for a person: rough, as it is a guess."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _report(experiment: "Experiment", outcome: "Outcome", as_json: bool) -> None:
+    counts = {"computed": outcome.computed, "reused": outcome.reused, "failed": outcome.failed}
+    if as_json:
+        files = [str(path) for path in outcome.files]
+        about = {"experiment": experiment.name, "label": "NOT PRIVATE", "runs": str(outcome.runs)}
+        show_json({**about, "files": files, **counts, "skipped": list(outcome.skipped)})
+        return
+    for line in outcome.skipped:
+        typer.echo(line, err=True)
+    typer.echo("NOT PRIVATE: computed from held-out ratings, for the owner of the data")
+    typer.echo(", ".join(f"{count} {name}" for name, count in counts.items()))
+    for path in outcome.files:
+        typer.echo(f"wrote {path}")

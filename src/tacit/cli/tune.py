@@ -1,0 +1,142 @@
+"""tacit tune: choose among candidates by a search that is paid for, and fit the best."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.fit import algorithm_of, budget_of, check_folder, report, with_bar
+from tacit.cli.options import (
+    AsJson,
+    ItemColumn,
+    ItemsPath,
+    RatingColumn,
+    Strict,
+    TopItems,
+    UserColumn,
+)
+
+if TYPE_CHECKING:
+    from tacit.algorithms import Algorithm
+
+__all__ = ["run"]
+
+
+def run(
+    ratings: Annotated[
+        list[str],
+        typer.Argument(metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, or a glob."),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the model goes.")],
+    rating_range: Annotated[
+        tuple[float, float], typer.Option(help="LO HI: the public range of ratings.")
+    ],
+    candidate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'NAME KEY=VALUE...'", help="An algorithm and its settings; repeat it."
+        ),
+    ] = None,
+    candidates: Annotated[
+        Path | None, typer.Option(help="A TOML file with a [[candidate]] for each.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="The privacy loss of search and fit together.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="... except with this probability.")] = 1e-6,
+    neighbours: Annotated[str, typer.Option(help="replace or add_remove.")] = "replace",
+    accounting: Annotated[str, typer.Option(help="exact, or paper for comparison.")] = "exact",
+    no_privacy: Annotated[
+        bool, typer.Option("--no-privacy", help="No noise: the model is NOT PRIVATE.")
+    ] = False,
+    share: Annotated[float, typer.Option(help="Of the budget, for the search.")] = 0.3,
+    items: ItemsPath = None,
+    top_items: TopItems = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder that lets a killed search go on.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads; all cores if left out.")] = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    rating_column: RatingColumn = None,
+    duplicates: Annotated[
+        str, typer.Option(help="error, last or mean, for pairs given twice.")
+    ] = "error",
+    noise_seed_unsafe: Annotated[
+        int | None, typer.Option(help="Repeatable noise: NOT PRIVATE.")
+    ] = None,
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose among candidates privately and fit the best. The search is paid for, too."""
+    budget = budget_of(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
+    configs = _candidates(candidate or [], candidates)
+    check_folder(output)
+    from tacit.catalogue import Catalogue
+    from tacit.engines import ThreadEngine
+    from tacit.ratings import Columns, Ratings
+    from tacit.tuning import CHOSEN, tune
+
+    engine = ThreadEngine(threads)
+    rows = Ratings.from_file(
+        ratings,
+        rating_range=rating_range,
+        columns=Columns(user_column, item_column, rating_column),
+        duplicates=duplicates,  # type: ignore[arg-type]  # checked there
+        catalogue=Catalogue.from_file(items) if items else None,
+    )
+    options: dict[str, Any] = {"share": share, "engine": engine, "checkpoint": checkpoint}
+    options |= {"noise_seed_unsafe": noise_seed_unsafe}
+    options |= {"top_items": top_items, "strict": strict}
+    model = with_bar(lambda bar: tune(rows, configs, budget=budget, progress=bar, **options))
+    model.save(output)
+    report(model, output, as_json)
+    if not as_json:
+        typer.echo(f"chosen: {model.certificate.public[CHOSEN]}")
+
+
+def _candidates(texts: list[str], path: Path | None) -> "list[Algorithm]":
+    """Read the candidates of the command line, or of a file."""
+    from tacit.errors import ConfigError
+
+    if bool(texts) == (path is not None):
+        raise ConfigError(
+            "give either --candidate 'NAME KEY=VALUE...', twice or more, or --candidates FILE.toml"
+        )
+    return [_from_text(text) for text in texts] if path is None else _from_file(path)
+
+
+def _from_text(text: str) -> "Algorithm":
+    from tacit.errors import ConfigError
+
+    name, *settings = shlex.split(text) or [""]
+    if not name or "=" in name:
+        raise ConfigError(f"--candidate {text!r}: expected an algorithm's name, then KEY=VALUE")
+    return algorithm_of(name, settings, None)
+
+
+def _from_file(path: Path) -> "list[Algorithm]":
+    """Read a TOML file; values are as TOML has them, and "none" stands for None."""
+    import tomllib
+
+    from tacit.errors import ConfigError
+
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))["candidate"]
+        named = [(table.pop("algorithm"), table) for table in tables]
+    except OSError as error:
+        raise ConfigError(f"--candidates {path}: {error.strerror or 'cannot be read'}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ConfigError(
+            f"--candidates {path}: expected a [[candidate]] table for each, with "
+            'algorithm = "frank-wolfe" and its settings'
+        ) from None
+    return [algorithm_of(name, _settings(table), None) for name, table in named]
+
+
+def _settings(table: dict[str, Any]) -> list[str]:
+    """Return settings as they would be typed."""
+    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in table.items()}
+    return [f"{key}={text}" for key, text in texts.items()]

@@ -1,0 +1,46 @@
+"""Where experiments and their results are: beside the package, or in it once installed."""
+
+from pathlib import Path
+
+from tacit.errors import ConfigError
+
+__all__ = ["experiment_names", "experiment_text", "results_folder"]
+
+_PACKAGED = Path(__file__).parent / "files"
+_CHECKOUT = Path(__file__).parents[3]
+
+
+def _folder() -> Path:
+    """The folder of the TOML files."""
+    beside = _checkout_folder()
+    return beside if beside is not None else _PACKAGED
+
+
+def _checkout_folder() -> Path | None:
+    """The folder `experiments` of a checkout, if the package runs from one."""
+    found = (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "src" / "tacit").is_dir()
+    folder = _CHECKOUT / "experiments"
+    return folder if found and folder.is_dir() else None
+
+
+def experiment_names() -> list[str]:
+    """The names of all experiments."""
+    return sorted(path.stem for path in _folder().glob("*.toml"))
+
+
+def experiment_text(name: str) -> str:
+    """The text of an experiment's file.
+
+    Raises:
+        ConfigError: there is none of this name.
+    """
+    names = experiment_names()
+    if name not in names:
+        raise ConfigError(f"experiment {name!r}: expected one of {', '.join(names)}")
+    return (_folder() / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def results_folder(name: str) -> Path:
+    """Where the results of an experiment go: in a checkout, or below the working folder."""
+    beside = _checkout_folder()
+    return (beside / "results" if beside else Path("tacit-results")) / name

@@ -1,0 +1,235 @@
+"""Experiments from TOML: every key checked before anything is run."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import fields as fields_of
+from dataclasses import replace
+from typing import Any, get_args
+
+from tacit.algorithms import ALGORITHMS, Algorithm
+from tacit.budget import Accounting, Neighbours
+from tacit.datasets.known import DATASETS
+from tacit.datasets.synthetic import Kind
+from tacit.errors import ConfigError
+from tacit.experiments.described import (
+    AUTOMATIC,
+    MEASURES,
+    RANKING,
+    YARDSTICKS,
+    DatasetChoice,
+    Experiment,
+    Guide,
+    MethodChoice,
+    Quick,
+)
+from tacit.experiments.fields import REQUIRED, Fields
+from tacit.experiments.guides import BOUNDS
+from tacit.experiments.places import experiment_text
+
+__all__ = ["BY_SIZE", "config_of", "parse_experiment", "read_experiment"]
+
+_KINDS = get_args(Kind)
+_REST = "*"
+_SIZES = {"users": 1_000_000_000, "items": 10_000_000, "per_user": 10_000_000, "seed": 2**31}
+BY_SIZE = {"nuclear_norm": "truth", "row_norm": "truth", "rounds": "theory"}
+"""Settings that may be given by a word: of the hidden matrix, or by Theorem 3.2."""
+
+
+def read_experiment(name: str) -> Experiment:
+    """Read an experiment by its name.
+
+    Raises:
+        ConfigError: there is none, or its file is not sound.
+    """
+    return parse_experiment(name, experiment_text(name))
+
+
+def parse_experiment(name: str, text: str) -> Experiment:
+    """Read an experiment from the text of its file."""
+    where = f"{name}.toml"
+    try:
+        top = Fields(where, tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where} is not TOML: {error}") from None
+    test_share = top.number("test_share", 0.0, 0.5, 0.01)
+    cap = _cap(top, None)
+    experiment = Experiment(
+        name=name,
+        title=top.text("title"),
+        about=" ".join(top.text("about").split()),
+        datasets=tuple(_dataset(one, test_share) for one in top.tables("datasets")),
+        methods=_methods(top.tables("methods"), cap),
+        epsilons=top.numbers("epsilons", 1e-9),
+        delta=top.number("delta", 1e-300, 0.5, 1e-6),
+        draws=top.whole("draws", 1, 1000, 10),
+        validation_share=top.number("validation_share", 0.001, 0.3, 0.02),
+        measure=top.word("measure", MEASURES, "rmse"),
+        wall_seconds=top.number("wall_seconds", 0.1, 1e6, 600.0),
+        axis=top.word("axis", ("epsilon", "users", "items"), "epsilon"),
+        guides=tuple(_guide(one) for one in top.tables("guides", [])),
+        leader=top.text("leader", None),
+        quick=_quick(Fields(f"{where}, quick", top.raw("quick", {}))),
+    )
+    top.close()
+    _check_together(experiment, where)
+    return experiment
+
+
+def _cap(fields: Fields, default: Any) -> Any:
+    """Take max_ratings: a number, "all", or "own" to leave it to the algorithm."""
+    value = fields.raw("max_ratings", default)
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if value is default or whole or value in ("all", "own"):
+        return value
+    return fields.refuse("max_ratings", value, 'a whole number, "all" or "own"')
+
+
+def _dataset(fields: Fields, test_share: float) -> DatasetChoice:
+    name, kind = fields.text("name", None), fields.text("synthetic", None)
+    if (name is None) == (kind is None):
+        raise ConfigError(f"{fields.where}: give either name or synthetic")
+    known = tuple(DATASETS) if kind is None else _KINDS
+    source = name or kind
+    if source not in known:
+        fields.refuse("name" if kind is None else "synthetic", source, f"one of {', '.join(known)}")
+    limits = {"top": 10_000_000} if kind is None else _SIZES
+    sizes = {key: fields.whole(key, 0, most, None) for key, most in limits.items()}
+    title = DATASETS[source].title if kind is None else source
+    found = DatasetChoice(
+        source=source,
+        synthetic=kind is not None,
+        label=fields.text("label", title),
+        parameters={key: size for key, size in sizes.items() if size is not None},
+        test_share=fields.number("test_share", 0.0, 0.5, test_share),
+    )
+    fields.close()
+    return found
+
+
+def _methods(tables: Sequence[Fields], cap: Any) -> tuple[MethodChoice, ...]:
+    """Read all methods; "*" stands for every algorithm that no other method names."""
+    known = (AUTOMATIC, *YARDSTICKS, *ALGORITHMS, _REST)
+    names = [fields.word("algorithm", known, REQUIRED) for fields in tables]
+    found: list[MethodChoice] = []
+    for name, fields in zip(names, tables, strict=True):
+        if name == _REST:
+            fields.close()
+            found += [MethodChoice(one, one) for one in ALGORITHMS if one not in names]
+        else:
+            found.append(_method(fields, name, cap))
+    return tuple(found)
+
+
+def _method(fields: Fields, algorithm: str, cap: Any) -> MethodChoice:
+    settings = _settings(fields, "settings")
+    grid = {
+        name: tuple(_value(one) for one in values)
+        if isinstance(values, list) and values
+        else fields.refuse(f"tune.{name}", values, "a list of values")
+        for name, values in _settings(fields, "tune", keep_lists=True).items()
+    }
+    cap = _cap(fields, cap)
+    if cap not in (None, "own") and algorithm in ALGORITHMS and "max_ratings" not in settings:
+        settings["max_ratings"] = None if cap == "all" else cap
+    method = MethodChoice(
+        algorithm=algorithm,
+        label=fields.text("label", algorithm),
+        settings=settings,
+        grid=grid,
+        epsilons=fields.numbers("epsilons", 1e-9, None),
+        draws=fields.whole("draws", 1, 1000, None),
+        accounting=fields.word("accounting", tuple(Accounting), "exact"),
+        neighbours=fields.word("neighbours", tuple(Neighbours), "replace"),
+    )
+    fields.close()
+    _check_settings(method, fields.where)
+    return method
+
+
+def _settings(fields: Fields, name: str, *, keep_lists: bool = False) -> dict[str, Any]:
+    table = fields.raw(name, {})
+    if not isinstance(table, dict):
+        fields.refuse(name, table, "a table of settings")
+    return {key: value if keep_lists else _value(value) for key, value in table.items()}
+
+
+def _value(value: Any) -> Any:
+    """Turn a TOML value into a setting: TOML has no None and no tuples."""
+    if isinstance(value, list):
+        return tuple(value)
+    return None if value == "none" else value
+
+
+def _check_settings(method: MethodChoice, where: str) -> None:
+    """Build every candidate once, so that a wrong setting is found before anything is run."""
+    if method.algorithm not in ALGORITHMS:
+        if method.settings or method.grid:
+            raise ConfigError(f"{where}: {method.algorithm} takes no settings")
+        return
+    for candidate in method.candidates():
+        words = {name: word for name, word in BY_SIZE.items() if candidate.get(name) == word}
+        try:
+            config_of(method.algorithm, candidate | dict.fromkeys(words, 10))
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from None
+
+
+def config_of(algorithm: str, settings: dict[str, Any]) -> Algorithm:
+    """Return an algorithm with its settings.
+
+    Raises:
+        ConfigError: there is no such setting, or its value cannot be used.
+    """
+    config: Any = ALGORITHMS[algorithm]()
+    known = [field.name for field in fields_of(config)]
+    unknown = [name for name in settings if name not in known]
+    if unknown:
+        raise ConfigError(
+            f"{unknown[0]}: {algorithm} has no such setting; it has {', '.join(known)}"
+        )
+    result: Algorithm = replace(config, **settings)
+    return result
+
+
+def _guide(fields: Fields) -> Guide:
+    guide = Guide(fields.text("method"), fields.word("bound", BOUNDS, REQUIRED))
+    fields.close()
+    return guide
+
+
+def _quick(fields: Fields) -> Quick:
+    found = Quick(
+        draws=fields.whole("draws", 1, 1000, 1),
+        epsilons=fields.numbers("epsilons", 1e-9, None),
+        users=fields.whole("users", 1, 1_000_000_000, None),
+    )
+    fields.close()
+    return found
+
+
+def _check_together(experiment: Experiment, where: str) -> None:
+    """Check what several keys say together."""
+    labels = [method.label for method in experiment.methods]
+    for names in (labels, [dataset.label for dataset in experiment.datasets]):
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ConfigError(f"{where}: the label {twice[0]!r} is given twice; give each once")
+    for name in (experiment.leader, *(guide.method for guide in experiment.guides)):
+        if name is not None and name not in labels:
+            raise ConfigError(f"{where}: no method has the label {name!r}")
+    if experiment.leader is not None and experiment.measure in RANKING:
+        raise ConfigError(f"{where}: a leader is who has the least error; measure rmse or mae")
+    whole = experiment.measure == "frobenius"
+    tuned = any(method.grid for method in experiment.methods)
+    for dataset in experiment.datasets:
+        if whole != (dataset.test_share == 0.0) or (whole and dataset.source != "rank-one"):
+            raise ConfigError(
+                f"{where}: {dataset.label}: measure='frobenius' goes with rank-one ratings and "
+                "test_share=0, and every other measure with a test_share above 0"
+            )
+        kept = dataset.test_share * experiment.draws + experiment.validation_share * tuned
+        if kept > (0.5 if tuned else 1.0) or (tuned and whole):
+            raise ConfigError(
+                f"{where}: {dataset.label}: the test parts of all draws and the validation part "
+                "take up too much; give fewer draws or smaller shares"
+            )

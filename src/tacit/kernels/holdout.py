@@ -1,0 +1,46 @@
+"""Loops that hold out some of everyone's own ratings, and compare rules on them."""
+
+import numpy as np
+from numba import njit
+
+from tacit.kernels.rows import priorities
+
+__all__ = ["add_losses", "mark_held_out"]
+
+
+@njit(cache=True, nogil=True)
+def mark_held_out(rows, seed, below, lo, hi, marks):
+    """Mark each rating whose pseudo-random word is under `below`, from that of user `lo` on.
+
+    `rows` are (indptr, items, values). A word depends on the seed and the user's own row only.
+    """
+    indptr, items, values = rows
+    first = indptr[lo]
+    for i in range(lo, hi):
+        start, stop = indptr[i], indptr[i + 1]
+        words = priorities(items[start:stop], values[start:stop], seed)
+        for p in range(start, stop):
+            marks[p - first] = words[p - start] < below
+
+
+@njit(cache=True, nogil=True)
+def add_losses(losses, quanta, total):
+    """Add each user's losses, less their mean and clipped as one vector, in integers.
+
+    Quanta are rounded towards zero, and a vector that is too long all the same is shortened until
+    it is not.
+    """
+    users, rules = losses.shape
+    term = np.empty(rules, dtype=np.int64)
+    for i in range(users):
+        centred = losses[i] - np.sum(losses[i]) / rules
+        norm = np.sqrt(np.sum(centred**2))
+        scale = min(1.0, quanta.bound / norm) / quanta.quantum if norm > 0.0 else 0.0
+        squared = quanta.most_squared + 1
+        while squared > quanta.most_squared:
+            squared = 0
+            for k in range(rules):
+                term[k] = np.int64(scale * centred[k])
+                squared += term[k] ** 2
+            scale *= 1.0 - 1e-6
+        total += term

@@ -1,0 +1,52 @@
+"""The most rated items, by a count that is paid for: a smaller catalogue from a larger one."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import ConfigError
+from tacit.ledger import Ledger
+from tacit.private.counts import ItemCounts
+from tacit.private.mechanism import Mechanism
+from tacit.private.selection import restricted
+from tacit.ratings import Ratings
+
+__all__ = ["COUNTS", "COUNT_SHARE", "check_top_items", "narrowed", "reserve_counts", "top_items"]
+
+COUNTS = "item counts"
+"""The name of the release."""
+COUNT_SHARE = 0.05
+"""Its share of the budget; all else shares the rest."""
+
+
+def check_top_items(top: Any) -> None:
+    """Refuse a number of items that is none."""
+    whole = isinstance(top, int) and not isinstance(top, bool)
+    if top is not None and not (whole and top >= 1):
+        raise ConfigError(
+            f"top_items={top!r}: expected a whole number of at least 1, or None for all items"
+        )
+
+
+def reserve_counts(ledger: Ledger, n_items: int) -> Ledger:
+    """Reserve the count of the items; return the part of the ledger that is left for the rest."""
+    ledger.reserve(COUNTS, ItemCounts(n_items).sensitivity, COUNT_SHARE)
+    return ledger.part(1 - COUNT_SHARE)
+
+
+def narrowed(mechanism: Mechanism, ratings: Ratings, top: int) -> Ratings:
+    """Release the counts, and return the ratings of the `top` items that they show."""
+    counts = mechanism.release(COUNTS, ItemCounts(ratings.n_items))
+    return restricted(ratings, top_items(counts, top))
+
+
+def top_items(counts: NDArray[np.float64], top: int) -> NDArray[np.int64]:
+    """Return the positions of the largest counts, in the order of the catalogue.
+
+    Of equal counts the earlier item comes first. Post-processing: it reads nothing else.
+
+    >>> top_items(np.array([1.5, -0.3, 4.0, 1.5]), 2).tolist()
+    [0, 2]
+    """
+    return np.sort(np.argsort(-counts, kind="stable")[:top])

@@ -1,0 +1,55 @@
+"""A small experiment, and rows for it that nobody had to compute."""
+
+from typing import Any
+
+from tacit.experiments import Experiment, parse_experiment
+from tacit.experiments.jobs import Job
+from tacit.experiments.store import row_of
+
+TEXT = """
+title = "Small"
+about = "Two datasets, three methods."
+draws = 3
+epsilons = [0.5, 2, inf]
+test_share = 0.05
+leader = "automatic"
+
+[[datasets]]
+synthetic = "few"
+users = 60
+items = 20
+per_user = 8
+
+[[datasets]]
+synthetic = "tastes"
+users = 60
+items = 20
+per_user = 8
+
+[[methods]]
+algorithm = "automatic"
+
+[[methods]]
+algorithm = "svd"
+label = "svd"
+tune = { rank = [1, 2] }
+
+[[methods]]
+algorithm = "user-mean"
+label = "user mean"
+"""
+
+
+def small() -> Experiment:
+    return parse_experiment("small", TEXT)
+
+
+def made_up_row(job: Job) -> dict[str, Any]:
+    """A row whose RMSE is lower for a larger epsilon, and for svd's second candidate."""
+    base = {"automatic": 1.0, "svd": 0.9, "user-mean": 1.1}[job.algorithm]
+    better = 0.05 * (job.settings.get("rank", 1) == 2)
+    value = base - better - 0.01 * min(job.epsilon or 0.0, 10.0) + 0.001 * job.draw
+    return row_of(
+        job, status="done", rmse=value, mae=value / 2, seconds=2.0, fit_seconds=1.5,
+        peak_bytes=2**20, used=f'{{"name": "{job.algorithm}"}}', versions="{}", finished="now",
+    )  # fmt: skip

@@ -1,0 +1,55 @@
+"""tacit reproduce on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tacit.cli import app
+from tacit.errors import ConfigError
+from tacit.experiments import Experiment, Options, Outcome
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Experiment, Options]]:
+    noted: list[tuple[Experiment, Options]] = []
+
+    def stand_in(experiment: Experiment, options: Options, progress: object) -> Outcome:
+        noted.append((experiment, options))
+        return Outcome((Path("a.md"),), Path("runs"), 3, 4, 1, ("Jester is left out.",))
+
+    monkeypatch.setattr("tacit.experiments.reproduce", stand_in)
+    return noted
+
+
+def test_the_list_has_every_experiment() -> None:
+    found = RUNNER.invoke(app, ["reproduce", "--list"], catch_exceptions=False)
+    assert "fig1b         Figure 1(b): Jester" in found.output
+    found = RUNNER.invoke(app, ["reproduce", "--list", "--json"], catch_exceptions=False)
+    names = [entry["name"] for entry in json.loads(found.output)["experiments"]]
+    assert "leaderboard" in names
+
+
+def test_options_reach_the_runner(asked: list[tuple[Experiment, Options]]) -> None:
+    words = ["reproduce", "fig1b", "--draws", "2", "--quick", "--retry", "--output", "out"]
+    found = RUNNER.invoke(app, [*words, "--runs", "kept"], catch_exceptions=False)
+    experiment, options = asked[0]
+    assert experiment.name == "fig1b"
+    assert options == Options(2, True, Path("out"), Path("kept"), True)
+    assert "NOT PRIVATE" in found.output
+    assert "3 computed, 4 reused, 1 failed" in found.output
+    assert "Jester is left out." in found.output
+
+
+def test_json_has_stable_keys(asked: list[tuple[Experiment, Options]]) -> None:
+    found = RUNNER.invoke(app, ["reproduce", "oja", "--json"], catch_exceptions=False)
+    keys = {"experiment", "label", "runs", "files", "computed", "reused", "failed", "skipped"}
+    assert set(json.loads(found.output)) == keys
+
+
+def test_a_name_is_needed() -> None:
+    with pytest.raises(ConfigError, match="--list"):
+        RUNNER.invoke(app, ["reproduce"], catch_exceptions=False)

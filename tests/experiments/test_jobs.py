@@ -1,0 +1,75 @@
+"""Jobs: the same key for the same work, another for any other; settings chosen by trials alone."""
+
+from dataclasses import replace
+
+import pytest
+from tests.experiments.small import made_up_row, small
+
+from tacit.experiments.jobs import Job, cells_of
+
+JOB = Job({"synthetic": "few", "test_share": 0.01}, "svd", {"rank": 3}, 1.0, draw=2)
+
+
+def test_a_key_is_the_same_tomorrow() -> None:
+    assert JOB.key == "329eef7c4b2c60733862a239c9039fe1"
+
+
+def test_a_key_survives_the_way_to_a_worker_and_back() -> None:
+    import json
+
+    job = replace(JOB, epsilon=float("inf"), settings={"schedule": (1.0, 2.0)})
+    back = Job.from_json(json.loads(json.dumps(job.facts)))
+    assert back.key == job.key
+    assert back.settings == {"schedule": (1.0, 2.0)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dataset": {"synthetic": "few", "test_share": 0.02}},
+        {"algorithm": "oja"},
+        {"settings": {"rank": 4}},
+        {"epsilon": 2.0},
+        {"delta": 1e-7},
+        {"accounting": "paper"},
+        {"neighbours": "add_remove"},
+        {"role": "trial"},
+        {"draw": 3},
+        {"ranking": True},
+    ],
+)
+def test_other_work_has_another_key(change: dict) -> None:
+    assert replace(JOB, **change).key != JOB.key
+
+
+def test_an_older_schema_is_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = JOB.key
+    monkeypatch.setattr("tacit.experiments.jobs.SCHEMA", 99)
+    assert JOB.key != before
+
+
+def test_runs_wait_for_trials_and_take_the_best() -> None:
+    experiment = small()
+    tuned = [cell for cell in cells_of(experiment, {}) if cell.method.label == "svd"]
+    assert all(len(cell.trials) == 2 and not cell.runs for cell in tuned)
+    rows = {job.key: made_up_row(job) for cell in tuned for job in cell.trials}
+    for cell in cells_of(experiment, rows):
+        if cell.method.label == "svd":
+            assert [job.settings["rank"] for job in cell.runs] == [2, 2, 2]
+    missing = dict(list(rows.items())[1:])
+    assert not next(c for c in cells_of(experiment, missing) if c.method.grid).runs
+
+
+def test_a_trial_that_failed_is_never_the_best() -> None:
+    experiment = small()
+    cell = next(cell for cell in cells_of(experiment, {}) if cell.method.grid)
+    rows = {job.key: made_up_row(job) for job in cell.trials}
+    rows[cell.trials[1].key] |= {"status": "failed", "rmse": None}
+    again = next(cell for cell in cells_of(experiment, rows) if cell.method.grid)
+    assert [job.settings["rank"] for job in again.runs] == [1, 1, 1]
+
+
+def test_yardsticks_are_run_once_a_draw_whatever_epsilon() -> None:
+    cells = [c for c in cells_of(small(), {}) if c.method.is_yardstick]
+    assert [cell.epsilon for cell in cells] == [None, None]
+    assert [len(cell.runs) for cell in cells] == [3, 3]
