@@ -66,7 +66,14 @@ def test_only_the_mechanism_opens_a_bounded_sum() -> None:
 
 def test_only_statistics_and_rows_call_the_loops_that_see_rows_in_a_fit() -> None:
     loops = {"covariance", "advance", "choose", "weighted_sums", "product", "energy"}
-    loops |= {"factor_gradient", "quantise_rows", "weighted_counts", "count_norms", "row_sums", "user_spreads"}
+    loops |= {
+        "factor_gradient",
+        "quantise_rows",
+        "weighted_counts",
+        "count_norms",
+        "row_sums",
+        "user_spreads",
+    }
     loops |= {"mark_held_out", "add_losses", "kept_lengths", "normal_equations"}
     callers = {
         room

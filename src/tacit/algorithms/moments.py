@@ -172,7 +172,7 @@ class Moments:
         half, middle = (hi - lo) / 2, (lo + hi) / 2
         usual = default_ridge(facts.rating_range)
         statistic = UserSpreads(
-            self._bounds(np.full(facts.n_items, middle)), half, half**2 / 4, usual
+            self._bounds(np.full(facts.n_items, middle)), half, half**2 / 2, usual
         )
         sums = mechanism.release("spreads", statistic)
         noise_sd = mechanism.noise_sd("spreads")
