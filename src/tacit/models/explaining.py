@@ -24,8 +24,8 @@ _WHY = {
     "co-ratings": "which items are rated together",
 }
 _CHOICES = {
-    "moments": "one second moment costs one release; methods with rounds pay for every round, and "
-    "were less accurate at every epsilon in the trials of docs/algorithms/moments.md",
+    "moments": "the default; one second moment costs one release, where methods with rounds pay "
+    "for every round",
     "interactions": "there are no ratings, only interactions",
 }
 
