@@ -26,6 +26,7 @@ __all__ = [
     "evaluate",
     "global_mean_accuracy",
     "item_mean_accuracy",
+    "keep_ratings",
     "split",
     "user_mean_accuracy",
 ]
@@ -111,10 +112,10 @@ def split(ratings: Ratings, fraction: float, rng: np.random.Generator) -> tuple[
             f"fraction={fraction!r}: the draw left nothing to train on or nothing to test on; "
             "there are too few ratings for this fraction"
         )
-    return _keep(ratings, ~held, everyone=True), _keep(ratings, held, everyone=False)
+    return keep_ratings(ratings, ~held, everyone=True), keep_ratings(ratings, held, everyone=False)
 
 
-def _keep(ratings: Ratings, kept: NDArray[np.bool_], *, everyone: bool) -> Ratings:
+def keep_ratings(ratings: Ratings, kept: NDArray[np.bool_], *, everyone: bool) -> Ratings:
     """Return some of the ratings, of everyone or only of people who still have any."""
     filled = np.diff(ratings.indptr) > 0
     counts = np.zeros(ratings.n_users, np.int64)

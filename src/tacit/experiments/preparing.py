@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from tacit.catalogue import Catalogue
 from tacit.datasets.loading import load
 from tacit.datasets.synthetic import synthesise
+from tacit.evaluation.accuracy import keep_ratings
 from tacit.experiments.jobs import Job
 from tacit.ratings import Ratings
 from tacit.theory import Problem, recommended_rounds
@@ -81,7 +81,7 @@ class Prepared:
         """
         inside = np.concatenate([(low <= part) & (part < high) for part in self._places()])
         kept = ~inside if tested is False else inside
-        return _kept(self.ratings, kept, everyone=tested is not True)
+        return keep_ratings(self.ratings, kept, everyone=tested is not True)
 
     def _places(self) -> Iterator[NDArray[np.float32]]:
         """Yield the places of all ratings, chunk by chunk; the same each time."""
@@ -138,18 +138,3 @@ def prepare(facts: dict[str, Any]) -> Prepared:
 
 
 _NOT_SIZES = ("named", "synthetic", "test_share")
-
-
-def _kept(ratings: Ratings, kept: NDArray[np.bool_], *, everyone: bool) -> Ratings:
-    """Return some of the ratings, of everyone or only of people who still have any."""
-    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))
-    counts = np.diff(ends[ratings.indptr])
-    people = np.full(ratings.n_users, fill_value=True) if everyone else counts > 0
-    return Ratings(
-        ratings.rating_range,
-        ratings.catalogue,
-        ratings.user_ids.filter(pl.Series(people)),
-        np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[people]))),
-        ratings.items[kept],
-        ratings.values[kept],
-    )
