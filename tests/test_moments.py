@@ -58,6 +58,7 @@ class Spied:
         self.released: dict[str, np.ndarray] = {}
         self.drawn = recorded_noise(monkeypatch)
         release, find = Mechanism.release, moments_module.factors_of_matrix
+        divide = moments_module.divided
 
         def releasing(mechanism: Mechanism, name: str, statistic: Any) -> np.ndarray:
             self.statistics[name] = statistic
@@ -66,11 +67,15 @@ class Spied:
 
         def finding(matrix: np.ndarray, setting: Setting) -> Factors:
             self.setting = setting
-            self.factors = find(matrix, setting)
+            return find(matrix, setting)
+
+        def dividing(*factors: Any) -> Factors:
+            self.factors = divide(*factors)
             return self.factors
 
         monkeypatch.setattr(Mechanism, "release", releasing)
         monkeypatch.setattr(moments_module, "factors_of_matrix", finding)
+        monkeypatch.setattr(moments_module, "divided", dividing)
         self.model = tacit.fit(ratings, tacit.Moments(), epsilon=8.0, noise_seed_unsafe=1)
 
     def noise(self, name: str) -> np.ndarray:
@@ -106,7 +111,11 @@ def test_releases_are_what_the_docstring_says(
     expected = np.sum(terms, axis=1) + fit.noise("spreads")
     assert fit.released["spreads"] == pytest.approx(expected, abs=1e-5)
 
-    expected = (seen / np.sqrt(lengths)[:, None]).sum(axis=0) + fit.noise("item weights")
+    edges = fit.statistics["item weights"].edges
+    weights = np.zeros((len(edges) + 1, 12))
+    for user, length in enumerate(lengths):
+        weights[sum(length >= edge for edge in edges)] += seen[user] / np.sqrt(length)
+    expected = weights + fit.noise("item weights")
     assert fit.released["item weights"] == pytest.approx(expected, abs=1e-5)
 
     bounds = fit.statistics["item effects"].bounds
@@ -124,7 +133,8 @@ def test_item_means_are_shrunk_effects(
     monkeypatch: pytest.MonkeyPatch, small: tacit.Ratings
 ) -> None:
     fit = Spied(monkeypatch, small)
-    weights, effects = fit.released["item weights"], fit.released["item effects"]
+    effects = fit.released["item effects"]
+    weights = fit.setting.reach * np.sqrt(fit.setting.users)
     overall = fit.statistics["item effects"].bounds.offsets
     assert np.ptp(overall) == 0
     means = fit.statistics["covariance 1"].bounds.offsets

@@ -61,6 +61,7 @@ def losses(rules: tuple[Any, ...] = GUESSES, clip: float = 0.125, share: float =
 
 CASES: dict[str, Callable[[], Statistic]] = {
     "item counts": lambda: ItemCounts(ITEMS),
+    "item counts by length": lambda: ItemCounts(ITEMS, (2, 4, 8)),
     "row norms": norms,
     "row norms of few ratings": lambda: norms(most=3),
     "held-out losses": losses,
@@ -150,7 +151,7 @@ def test_bounds_hold_in_integers_however_coarse_the_grid(case: str, bits: int) -
     twice = engine.sum(statistic, unit)._units
     for _ in range(20):
         engine.take(ratings_of([random_row(rng), other]))
-        units = (engine.sum(statistic, unit)._units - twice // 2).astype(object)
+        units = (engine.sum(statistic, unit)._units - twice // 2).astype(object).ravel()
         assert float(sum(units**2)) * unit**2 <= most**2
 
 
@@ -175,6 +176,15 @@ def test_item_counts_are_what_they_say() -> None:
         for item in row:
             expected[item] += 1 / math.sqrt(len(row))
     assert summed(ItemCounts(ITEMS), rows) == pytest.approx(expected, abs=1e-9)
+
+
+def test_item_counts_stand_in_the_class_of_their_list() -> None:
+    """A class begins at its edge: two ratings are in the second class, four in the third."""
+    rows: list[Row] = [{0: 5.0}, {0: 1.0, 1: 2.0, 2: 3.0, 3: 4.0}, {}, {1: 3.0, 9: 3.0}]
+    expected = np.zeros((3, ITEMS))
+    for place, row in ((0, rows[0]), (2, rows[1]), (1, rows[3])):
+        expected[place, list(row)] = 1 / math.sqrt(len(row))
+    assert summed(ItemCounts(ITEMS, (2, 4)), rows) == pytest.approx(expected, abs=1e-9)
 
 
 def test_row_norms_are_counted_in_their_bins() -> None:

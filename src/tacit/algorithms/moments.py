@@ -20,10 +20,12 @@ from tacit.algorithms.preparation import (
 from tacit.algorithms.shrinkage import (
     Factors,
     Setting,
+    divided,
     factors_by_products,
     factors_of_matrix,
     start_of_products,
 )
+from tacit.algorithms.together import Coverage, classes_of_lengths, coverage
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
 from tacit.private.counts import ItemCounts, RowSums
@@ -39,7 +41,9 @@ Floats = NDArray[np.float64]
 _EXACT_ITEMS = 4000  # up to so many, the items-by-items matrix is released
 _MOST_DIRECTIONS = 200
 _VAGUE = 100.0  # prior variance of the overall mean, in half ranges squared
-_HEADROOM = 1.0  # rows are scaled down if their mean square passes so many times the average
+_LEGIBLE = 0.1  # of the users: noise in the weight of a class that is no more than that
+_MOST_LOST = 4.0  # by which a second moment of scaled-down rows is made up for
+_HEADROOM = 0.7  # rows are scaled down if their mean square passes so many times the average
 
 
 class _Spreads(NamedTuple):
@@ -52,12 +56,11 @@ class _Spreads(NamedTuple):
 
 
 class _Items(NamedTuple):
-    """What is known of the items: means, the doubt about them, shares of ratings, reach q."""
+    """What is known of the items: means, the doubt about them, and how often they were rated."""
 
     means: Floats
     doubt: Floats
-    shares: Floats
-    reach: Floats
+    rated: Coverage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,19 +68,22 @@ class Moments:
     """One release of item means, one of the residuals' second moment; ridge regression locally.
 
     1. Spreads: the overall mean g, the variance tau^2 of users' levels, that of a rating.
-    2. Item weights sum_i e_ij/sqrt(d_i), e_ij = 1 where user i rated j: the item's share p_j of
-       all ratings, and how many there are.
+    2. Item weights sum_i e_ij/sqrt(d_i), e_ij = 1 where user i rated j, by classes of d_i where
+       noise leaves them legible: the items' shares of all ratings, and how often pairs of items
+       are rated together, N_jk = sum_i e_ij e_ik / d_i (algorithms.together).
     3. Item effects sum_i (y_ij - g - b_i)/sqrt(d_i), b_i the user's own shrunk level: over their
        weights, and shrunk as their noise asks, they give the item means m_j.
     4. The second moment. z_ij = y_ij - m_j - b_i, and
 
            S = sum_i z_i z_i^T / d_i + noise,   rows with mean square above s scaled down to it.
 
-       In expectation S = Q F F^T Q off the diagonal, q_j = p_j sqrt(number of ratings). F is what
-       noise cannot have made (algorithms.shrinkage); the noise decides how many directions.
+       Its trace tells how much was lost by scaling down, and that is made up for. In expectation
+       S_jk = N_jk (F F^T)_jk off the diagonal. F is what noise cannot have made
+       (algorithms.shrinkage); the noise decides how many directions. The diagonal tells how far
+       each item's ratings vary beyond F.
     5. Locally, all of a person's ratings count: u = (G_o^T D^-1 G_o + I)^-1 G_o^T D^-1 (y_o - m_o)
        with G = [tau 1, F], and scores are m + G u. D has what is not explained: the variance of
-       a rating, and the doubt about m_j and F_j.
+       an item's ratings, and the doubt about m_j and F_j.
 
     No cap on d_i is needed: the weights bound what a user adds, whatever d_i is. Where nothing can
     be told from noise F has no columns, m_j is the same for all items and tau is large: what is
@@ -127,11 +133,11 @@ class Moments:
         effects = RowSums(bounds).sensitivity
         ledger.reserve("item effects", effects, self.effect_share, scaled=True)
         left = 1.0 - self.spread_share - self.weight_share - self.effect_share
-        if self._exact(facts):
+        if self._exact(facts.n_items):
             moment = ResidualCovariance(bounds, (), 1.0).sensitivity
             ledger.reserve("covariance 1", moment, left, scaled=True)
             return
-        moment = product_sensitivity(1.0, self._columns(facts))
+        moment = product_sensitivity(1.0, min(self.columns, facts.n_items))
         for step in range(1, self.steps + 1):
             ledger.reserve(f"product {step}", moment, left / self.steps, scaled=True)
 
@@ -139,26 +145,25 @@ class Moments:
         """Make the releases; users solve on the factors that come out."""
         spreads = self._spreads(mechanism, facts)
         items = self._items(mechanism, facts, spreads)
-        told = float(items.shares @ (items.means - spreads.overall) ** 2)
+        told = float(items.rated.shares @ (items.means - spreads.overall) ** 2)
         spreads = spreads._replace(rating=max(spreads.rating - told, 0.05 * spreads.rating))
         setting = Setting(
-            items.reach,
+            reach=items.rated.weights / math.sqrt(spreads.users),
             noise_sd=0.0,  # known once the release is made
-            sampling=math.sqrt(spreads.users) * spreads.rating * items.shares,
+            sampling=math.sqrt(spreads.users) * spreads.rating * items.rated.shares,
             users=spreads.users,
             single=_HEADROOM * spreads.rating,
             width=facts.rating_range[1] - facts.rating_range[0],
             most=min(self.rank or _MOST_DIRECTIONS, facts.n_items),
             seed=self.start_seed,
         )
-        bounds = self._residuals(items.means, spreads)
-        factors = self._factors(mechanism, facts, bounds, setting)
-        return self._rule(items, spreads, factors, facts)
+        find = self._by_matrix if self._exact(facts.n_items) else self._by_products
+        return self._rule(items, spreads, *find(mechanism, items, spreads, setting))
 
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""
         used = {field.name: getattr(self, field.name) for field in fields(self)}
-        used["eigen"] = "exact" if self._exact(facts) else "block"
+        used["eigen"] = "exact" if self._exact(facts.n_items) else "block"
         return public_settings(self.name, used)
 
     def _spreads(self, mechanism: Mechanism, facts: Facts) -> _Spreads:
@@ -188,57 +193,84 @@ class Moments:
 
     def _items(self, mechanism: Mechanism, facts: Facts, spreads: _Spreads) -> _Items:
         """Return the items' means and reach from their weights and effects."""
-        weights = mechanism.release("item weights", ItemCounts(facts.n_items))
-        weights = np.maximum(weights, max(mechanism.noise_sd("item weights"), 1e-12))
-        shares = weights / weights.sum()
+        noise_sd = mechanism.noise_sd("item weights")
+        edges = self._classes(noise_sd, facts, spreads.users)
+        counts = mechanism.release("item weights", ItemCounts(facts.n_items, edges))
+        rated = coverage(np.atleast_2d(counts), noise_sd, edges, spreads.users)
         overall = np.full(facts.n_items, spreads.overall)
         statistic = RowSums(self._residuals(overall, spreads))
         noise_sd = mechanism.noise_sd("item effects", statistic.sensitivity)
         effects = mechanism.release("item effects", statistic)
-        variances = (noise_sd**2 + spreads.rating * spreads.users * shares) / weights**2
+        variances = (noise_sd**2 + spreads.rating * spreads.users * rated.shares) / rated.weights**2
         width = facts.rating_range[1] - facts.rating_range[0]
-        found = shrunk(effects / weights, variances, 0.005 * width)
+        found = shrunk(effects / rated.weights, variances, 0.005 * width)
         means = np.clip(overall + found.estimates, *facts.rating_range)
-        return _Items(means, found.doubt, shares, weights / math.sqrt(spreads.users))
+        return _Items(means, found.doubt, rated)
 
-    def _factors(
-        self, mechanism: Mechanism, facts: Facts, bounds: RowBounds, setting: Setting
-    ) -> Factors:
-        """Release the second moment, or products with it, and find the factors."""
-        if self._exact(facts):
-            statistic = ResidualCovariance(bounds, (), bounds.norm)
-            noise_sd = mechanism.noise_sd("covariance 1", statistic.sensitivity) / math.sqrt(2.0)
-            matrix = mechanism.release("covariance 1", statistic)
-            return factors_of_matrix(matrix, setting._replace(noise_sd=noise_sd))
+    def _by_matrix(
+        self, mechanism: Mechanism, items: _Items, spreads: _Spreads, setting: Setting
+    ) -> tuple[Factors, Floats]:
+        """Release the second moment; return factors, and how items' own variances differ."""
+        bounds, rated = self._residuals(items.means, spreads), items.rated
+        statistic = ResidualCovariance(bounds, (), bounds.norm)
+        noise_sd = mechanism.noise_sd("covariance 1", statistic.sensitivity)
+        moment = mechanism.release("covariance 1", statistic)
+        expected = float(rated.people @ self._left(rated.lengths, spreads))
+        lost = min(max(expected / max(float(np.trace(moment)), 1e-300), 1.0), _MOST_LOST)
+        moment, noise_sd = lost * moment, lost * noise_sd
+        swollen = np.diag(moment).copy()
+        uneven = noise_sd**2 / 2 + spreads.rating**2 * rated.squares
+        setting = setting._replace(noise_sd=noise_sd / math.sqrt(2.0), uneven=uneven)
+        factors = divided(factors_of_matrix(moment, setting), setting.reach, rated.pairs)
+        return factors, _own(swollen, noise_sd, rated, spreads.rating, factors)
+
+    def _by_products(
+        self, mechanism: Mechanism, items: _Items, spreads: _Spreads, setting: Setting
+    ) -> tuple[Factors, Floats]:
+        """Release products with the second moment; return factors. Own variances stay unknown."""
+        bounds, columns = self._residuals(items.means, spreads), min(self.columns, items.means.size)
 
         def product(block: Floats, step: int) -> Floats:
             statistic = ResidualProduct(bounds, (), bounds.norm, block)
             return mechanism.release(f"product {step}", statistic)
 
-        moment = product_sensitivity(bounds.norm, self._columns(facts))
+        moment = product_sensitivity(bounds.norm, columns)
         setting = setting._replace(noise_sd=mechanism.noise_sd("product 1", moment))
-        start = start_of_products(setting, self._columns(facts))
-        return factors_by_products(product, start, self.steps, setting)
+        start = start_of_products(setting, columns)
+        factors = factors_by_products(product, start, self.steps, setting)
+        return factors, np.zeros(items.means.size)
 
-    def _rule(self, items: _Items, spreads: _Spreads, factors: Factors, facts: Facts) -> RidgeRule:
+    def _rule(self, items: _Items, spreads: _Spreads, factors: Factors, own: Floats) -> RidgeRule:
         """Publish G = [tau 1, F] and, for each item, the variance that is left."""
-        explained = float(items.shares @ np.sum(factors.loadings**2, axis=1))
-        noise = max(spreads.rating - explained, 0.05 * spreads.rating)
-        level = np.full((facts.n_items, 1), math.sqrt(spreads.level))
+        explained = float(items.rated.shares @ np.sum(factors.loadings**2, axis=1))
+        left = max(spreads.rating - explained, 0.05 * spreads.rating)
+        level = np.full((own.size, 1), math.sqrt(spreads.level))
         return RidgeRule(
             factors=np.ascontiguousarray(np.hstack([level, factors.loadings])),
             offsets=items.means,
-            noise=noise + factors.doubt + items.doubt,
+            noise=np.maximum(left + own, 0.2 * left) + factors.doubt + items.doubt,
             centre=False,
             shrink=0.0,
-            source="covariance" if self._exact(facts) else "product",
+            source="covariance" if self._exact(own.size) else "product",
         )
+
+    def _left(self, lengths: Floats, spreads: _Spreads) -> Floats:
+        """Return the variance that is left of a rating when a user's own level is taken off.
+
+        Her level is the sum of her d ratings over d + k.
+        """
+        k = self._shrink(spreads)
+        every = lengths + k
+        rating = (1 - 1 / every) ** 2 + (lengths - 1) / every**2
+        return np.asarray(spreads.rating * rating + spreads.level * (k / every) ** 2)
 
     def _residuals(self, offsets: Floats, spreads: _Spreads) -> RowBounds:
         """Return how rows are bounded once it is known how far they spread."""
-        shrink = min(self.level_shrink, spreads.rating / spreads.level)
         norm = math.sqrt(_HEADROOM * spreads.rating)
-        return replace(self._bounds(offsets, norm), shrink=shrink)
+        return replace(self._bounds(offsets, norm), shrink=self._shrink(spreads))
+
+    def _shrink(self, spreads: _Spreads) -> float:
+        return min(self.level_shrink, spreads.rating / spreads.level)
 
     def _bounds(self, offsets: Floats, norm: float = math.inf) -> RowBounds:
         return RowBounds(
@@ -246,13 +278,30 @@ class Moments:
             shrink=self.level_shrink, weighted=True,
         )  # fmt: skip
 
-    def _columns(self, facts: Facts) -> int:
-        return min(self.columns, facts.n_items)
+    def _classes(self, noise_sd: float, facts: Facts, users: float) -> tuple[int, ...]:
+        """Return the classes of lengths of lists: as many as noise leaves legible."""
+        if not self._exact(facts.n_items):
+            return ()
+        noise = noise_sd * math.sqrt(facts.n_items)
+        return classes_of_lengths(facts.n_items, _LEGIBLE * users / max(noise, 1e-300))
 
-    def _exact(self, facts: Facts) -> bool:
-        if self.eigen == "auto":
-            return facts.n_items <= _EXACT_ITEMS
-        return self.eigen == "exact"
+    def _exact(self, items: int) -> bool:
+        return items <= _EXACT_ITEMS if self.eigen == "auto" else self.eigen == "exact"
+
+
+def _own(
+    swollen: Floats, noise_sd: float, rated: Coverage, rating: float, factors: Factors
+) -> Floats:
+    """Return how far the variance that is left of each item's ratings is from the average.
+
+    The diagonal of the second moment tells it, and is as uncertain as its noise and its weights.
+    """
+    measured = swollen / rated.singles
+    gaps = measured - np.sum(factors.loadings**2, axis=1)
+    gaps -= float(rated.shares @ gaps)
+    variances = (noise_sd**2 + 2 * rating**2 * np.diag(rated.squares)) / rated.singles**2
+    variances += (measured * rated.error) ** 2
+    return shrunk(gaps, variances, 0.02 * rating).estimates
 
 
 def _users(counted: float, noise_sd: float, public: int | None) -> float:

@@ -13,13 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
-__all__ = ["Factors", "Setting", "factors_by_products", "factors_of_matrix", "start_of_products"]
+__all__ = [
+    "Factors",
+    "Setting",
+    "divided",
+    "factors_by_products",
+    "factors_of_matrix",
+    "start_of_products",
+]
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats, int], Floats]
 
 _FIRST = 32  # directions that are sought at first
 _ROUNDS = 8  # in which the diagonal is filled in
+_SLIGHT = 1e-3  # of the largest eigenvalue: what is left out after a division
 _TYPICAL = 0.05  # of a factor's entries, over the rating range: how items are weighed
 
 
@@ -35,6 +43,7 @@ class Setting(NamedTuple):
         single: the most that one user adds to an eigenvalue of S.
         most: the most directions that are kept.
         seed: of the noise that is drawn to know how large an eigenvalue noise alone has.
+        uneven: the variance of each entry of a matrix, where it is not s^2 + h_j h_k.
     """
 
     reach: Floats
@@ -45,21 +54,30 @@ class Setting(NamedTuple):
     single: float
     most: int
     seed: int
+    uneven: Floats | None = None
 
     def weights(self) -> Floats:
         """Return how much each item counts when directions are sought: little where noise rules.
 
         d_j = q_j / sqrt(q_j^2 + t), t = s^2 / (l^2 sum q^2), with l the variance that a factor
-        typically has; and entries of unequal sampling noise are made equal.
+        typically has; and entries of unequal noise are made equal.
         """
         squares = self.reach**2
         prior = (_TYPICAL * self.width) ** 2
         doubt = self.noise_sd**2 / (prior**2 * max(float(squares.sum()), 1e-300))
-        noise = self.noise_sd**2 + self.sampling**2
+        noise = np.sqrt(self.noise_sd**2 + self.sampling**2)
+        if self.uneven is not None:
+            noise = self.uneven.mean(axis=1)
         noise = np.maximum(noise, 1e-300)
-        even = (float(np.mean(noise)) / noise) ** 0.25
+        even = np.sqrt(float(np.mean(noise)) / noise)
         hot = np.sqrt(squares / np.maximum(squares + doubt, 1e-300))
         return np.asarray(hot * np.minimum(even, 10.0))
+
+    def variances(self) -> Floats:
+        """Return the variance of each entry of a matrix."""
+        if self.uneven is not None:
+            return self.uneven
+        return np.asarray(self.noise_sd**2 + np.outer(self.sampling, self.sampling))
 
 
 class Factors(NamedTuple):
@@ -84,11 +102,24 @@ def factors_of_matrix(matrix: Floats, setting: Setting) -> Factors:
         return _none(setting)
     rough = vectors * np.sqrt(values) / np.maximum(weights, 1e-12)[:, None]
     seen = (weights[:, None] * vectors) ** 2
-    variance = setting.noise_sd**2 * seen.sum(axis=0) + np.outer(
-        setting.sampling, setting.sampling @ seen
-    )
+    variance = setting.variances() @ seen
     kept = np.maximum(1 - (top / 2) ** 2 / values**2, 1e-3)
     return _shrunk(rough, variance / values, kept, setting, weights**4)
+
+
+def divided(factors: Factors, reach: Floats, pairs: Floats) -> Factors:
+    """Return factors of q_j q_k (F F^T)_jk / N_jk: what was found as if pairs N had been q q^T.
+
+    Noise is spread evenly over S and not over S/N; so directions are sought in S, and what is found
+    is divided afterwards.
+    """
+    scaled = factors.loadings * reach[:, None]
+    if scaled.shape[1] == 0:
+        return factors
+    values, vectors = np.linalg.eigh(scaled @ scaled.T * np.outer(reach, reach) / pairs)
+    keep = values > _SLIGHT * values[-1]
+    loadings = vectors[:, keep] * np.sqrt(values[keep]) / np.maximum(reach, 1e-300)[:, None]
+    return factors._replace(loadings=np.ascontiguousarray(loadings))
 
 
 def start_of_products(setting: Setting, columns: int) -> Floats:
@@ -167,8 +198,7 @@ def _top_of_noise(setting: Setting, weights: Floats) -> float:
     """
     items = weights.size
     rng = np.random.default_rng(setting.seed)
-    sd = np.sqrt(setting.noise_sd**2 + np.outer(setting.sampling, setting.sampling))
-    sd *= np.outer(weights, weights)
+    sd = np.sqrt(setting.variances()) * np.outer(weights, weights)
     tops = []
     for _ in range(max(1, min(20, 2000 // items))):
         upper = np.triu(rng.standard_normal((items, items)) * sd, 1)

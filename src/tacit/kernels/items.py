@@ -30,15 +30,19 @@ def weighted_sums(rows, middle, half, radius, lo, hi, total):
 
 
 @njit(cache=True, nogil=True)
-def weighted_counts(rows, radius, lo, hi, total):
-    """Add each user's counts, of weight radius/sqrt(d), in integers (as in weighted_sums)."""
+def weighted_counts(rows, edges, radius, lo, hi, total):
+    """Add each user's counts, of weight radius/sqrt(d), in integers (as in weighted_sums).
+
+    They go to one row of total: that of the class of d.
+    """
     for i in range(lo, hi):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
         if stop == start:
             continue
         weight = max(np.int64(radius / np.sqrt(stop - start)) - 2, 0)
+        group = np.searchsorted(edges, stop - start, side="right")
         for p in range(start, stop):
-            total[rows.items[p]] += weight
+            total[group, rows.items[p]] += weight
 
 
 @njit(cache=True, nogil=True)

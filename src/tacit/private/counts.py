@@ -58,16 +58,19 @@ class ItemSums:
 class ItemCounts:
     """How often every item was rated, each person's list counting for one in all.
 
-    User i, with d ratings, adds 1/sqrt(d) to each of her d items.
+    User i, with d ratings, adds 1/sqrt(d) to each of her d items; in the row of the class that d is
+    in, if `edges` tell at which d a new class begins.
 
     *Paper:* none; Section 4 picks the most rated items by looking.
     *Guarantee:* L2 norm. Her term is a vector c >= 0 of norm sqrt(d (1/sqrt d)^2) = 1, or zero if
     she rated nothing, so add_remove is 1. For replace, ||c - c'||^2 = ||c||^2 + ||c'||^2 - 2 c.c'
     <= 2, since no entry is negative: sqrt2, reached by two lists that have no item in common.
+    All of her entries are in one class, so classes change nothing of this.
     Weights are two units below 1/sqrt(d) in integers, so rounding cannot pass the bound.
     """
 
     n_items: int
+    edges: tuple[int, ...] = ()
     sensitivity: Sensitivity = field(
         default=Sensitivity(add_remove=1.0, replace=math.sqrt(2.0)), init=False
     )
@@ -77,8 +80,8 @@ class ItemCounts:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """One number for each item."""
-        return (self.n_items,)
+        """One number for each item; classes by items if there are edges."""
+        return (len(self.edges) + 1, self.n_items) if self.edges else (self.n_items,)
 
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Sum the users' weights; all of their ratings count."""
@@ -86,10 +89,12 @@ class ItemCounts:
         arrays = rows.bounded(bounds, each)
         radius = math.floor(1.0 / unit * (1 - 1e-12))
 
+        edges = np.array(self.edges, dtype=np.int64)
+
         def part(lo: int, hi: int) -> Units:
-            total = np.zeros(self.shape, dtype=np.int64)
-            weighted_counts(arrays, radius, lo, hi, total)
-            return total
+            total = np.zeros((edges.size + 1, self.n_items), dtype=np.int64)
+            weighted_counts(arrays, edges, radius, lo, hi, total)
+            return total.reshape(self.shape)
 
         return sum_parts(each(part))
 
@@ -101,7 +106,9 @@ class RowSums:
     *Paper:* none.
     *Guarantee:* L2 norm. A user's row is scaled to a norm of at most B = bounds.norm, and its
     entries are cut towards zero in integers, so add_remove is B. For replace two rows differ by at
-    most 2 B, reached when every rating of a row turns to the other side.
+    most 2 B, reached when every rating of a row turns to the other side. The scale is computed in
+    floating point; a part in 10^9 that is taken off covers its rounding, for rows of up to 2^23
+    ratings.
     """
 
     bounds: RowBounds

@@ -1,0 +1,107 @@
+"""Who rated what together: what a count by item, and by how long lists are, tells of pairs.
+
+All of it is post-processing. People with long lists rate rare items, and rate them together; so the
+number of people who rated two items is not the product of two shares. Among people whose lists
+are about as long it nearly is.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.algorithms.item_means import shrunk
+
+__all__ = ["Coverage", "classes_of_lengths", "coverage"]
+
+Floats = NDArray[np.float64]
+
+
+class Coverage(NamedTuple):
+    """How much is known of items and pairs of items, with e_ij = 1 where user i rated item j.
+
+    Attributes:
+        weights: sum_i e_ij / sqrt(d_i), for each item.
+        error: the sd of the noise in a weight, over the weight.
+        singles: sum_i e_ij / d_i, for each item.
+        pairs: sum_i e_ij e_ik / d_i, items by items.
+        squares: sum_i e_ij e_ik / d_i^2, items by items.
+        people: how many have lists of about each of the `lengths`.
+        lengths: of lists, typical for each class.
+    """
+
+    weights: Floats
+    error: Floats
+    singles: Floats
+    pairs: Floats
+    squares: Floats
+    people: Floats
+    lengths: Floats
+
+    @property
+    def shares(self) -> Floats:
+        """Each item's share of all ratings."""
+        return np.asarray(self.weights / self.weights.sum())
+
+
+def classes_of_lengths(most: int, affordable: float) -> tuple[int, ...]:
+    """Return the lengths of lists, up to `most`, at which a new class begins.
+
+    Each is sqrt2 times the one before, or 2 or 4 times, so that there are no more classes than are
+    affordable; none if even that is too many.
+
+    >>> classes_of_lengths(20, 100.0)
+    (2, 3, 4, 6, 8, 12, 16)
+    >>> classes_of_lengths(20, 4.0)
+    (4, 16)
+    """
+    for halvings in (1, 2, 4):
+        steps = range(2, 2 * math.ceil(math.log2(max(most, 2))) + 1)
+        edges = {math.ceil(2 ** (step / 2)) for step in steps if step % halvings == 0}
+        inside = tuple(sorted(edge for edge in edges if edge <= most))
+        if len(inside) + 1 <= affordable:
+            return inside
+    return ()
+
+
+def coverage(counts: Floats, noise_sd: float, edges: tuple[int, ...], users: float) -> Coverage:
+    """Return what released counts, classes by items, tell of items and of pairs.
+
+    In class c with lists of about d_c ratings, w_cj = sum_i e_ij / sqrt(d_i) and hence
+    m_c = sum_j w_cj / sqrt(d_c) people; within it, w_cj w_ck / m_c is the weight of a pair. All
+    classes are first taken to have one shape, and as much of how they differ from it is put back as
+    noise cannot have made.
+    """
+    totals = np.maximum(counts.sum(axis=1), max(noise_sd * math.sqrt(counts.shape[1]), 1e-12))
+    part = totals / math.sqrt(float(totals @ totals))
+    held = np.outer(part, np.maximum(part @ counts, max(noise_sd, 1e-12)))
+    if edges:
+        variances = np.full(counts.shape[1], noise_sd**2)
+        gaps = [shrunk(gap, variances, 1e-9).estimates for gap in counts - held]
+        held = np.maximum(held + gaps, 1e-12)
+    return _of_classes(held, _lengths(edges), users, noise_sd * float(part.sum()))
+
+
+def _of_classes(held: Floats, lengths: Floats, users: float, noise_sd: float) -> Coverage:
+    """Return the coverage of classes of lists of about the given lengths, of so many users."""
+    weights, roots = held.sum(axis=0), np.sqrt(lengths)
+    roots = np.maximum(roots * float(np.sum(held.sum(axis=1) / roots)) / users, 1.0)
+    people = held.sum(axis=1) / roots
+    each = held / np.sqrt(people)[:, None]
+    return Coverage(
+        weights=weights,
+        error=noise_sd / weights,
+        singles=(1 / roots) @ held,
+        pairs=each.T @ each,
+        squares=(each / roots[:, None] ** 2).T @ each,
+        people=people,
+        lengths=roots**2,
+    )
+
+
+def _lengths(edges: tuple[int, ...]) -> Floats:
+    """Return a typical length of list in each class: between its first and its last."""
+    first = np.array([1, *edges], dtype=float)
+    last = np.array([*(edge - 1 for edge in edges), 1.3 * first[-1]], dtype=float)
+    return np.asarray(np.sqrt(first * last))
