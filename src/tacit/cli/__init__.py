@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import typer
 
 from tacit.cli import (
+    audit,
     certificate,
     data,
     demo,
@@ -38,7 +39,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (
-    synth, plan, fit, tune, predict, recommend, evaluate, certificate, verify, info, demo,
+    synth, plan, fit, tune, predict, recommend, evaluate, certificate, verify, audit, info, demo,
     reproduce,
 ):  # fmt: skip
     app.command(verb.__name__.rpartition(".")[2])(verb.run)

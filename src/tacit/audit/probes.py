@@ -1,0 +1,168 @@
+"""Releases as the mechanism makes them: overheard in a fit, or of sums that the auditor states.
+
+Noise is drawn in one place only. To look at it, the auditor lets that place work, in an ordinary
+fit of made-up people, and takes off what it was added to.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from tacit.algorithms import Algorithm, Facts
+from tacit.budget import PrivacyBudget, Sensitivity
+from tacit.fitting import fit
+from tacit.ledger import Ledger
+from tacit.models.linear import RidgeRule
+from tacit.models.rules import Floats, LocalRule
+from tacit.private.mechanism import Mechanism
+from tacit.private.rows import EachRange, Rows
+from tacit.private.statistics import Statistic, Units
+from tacit.ratings import Ratings
+
+__all__ = ["Heard", "StatedSum", "overheard", "released"]
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """A release: its name, what was summed, the sd in the ledger, and the values."""
+
+    name: str
+    statistic: Statistic
+    noise_sd: float
+    values: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class StatedSum:
+    """A sum that the auditor states, whoever the users are; one of them moves it by `bound`."""
+
+    total: Floats
+    bound: float = 1.0
+    term_bits: int = 50
+    symmetric: bool = False
+    grids: list[float] = field(default_factory=list)
+    """The units that the mechanism chose, which follow from public numbers."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The bound, for either relation."""
+        return Sensitivity(add_remove=self.bound, replace=self.bound)
+
+    @property
+    def peak(self) -> float:
+        """The whole bound."""
+        return self.bound
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the sum."""
+        return self.total.shape
+
+    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:  # noqa: ARG002
+        """Return the sum in units, whatever the rows."""
+        self.grids.append(unit)
+        return self.in_units(unit)
+
+    def in_units(self, unit: float) -> Units:
+        """Return the sum in whole units, as anyone can who knows it."""
+        return np.floor(self.total / unit).astype(np.int64)
+
+
+class _Ear:
+    """A mechanism that is listened to."""
+
+    def __init__(self, mechanism: Mechanism, heard: list[Heard]) -> None:
+        self._mechanism, self._heard = mechanism, heard
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._mechanism, name)
+
+    def within(self, ledger: Ledger) -> "_Ear":
+        return _Ear(self._mechanism.within(ledger), self._heard)
+
+    def release(self, name: str, statistic: Statistic) -> Floats:
+        sd = self._mechanism.noise_sd(name, statistic.sensitivity)
+        values = self._mechanism.release(name, statistic)
+        # A copy: what is released belongs to the algorithm, which may go on in place.
+        self._heard.append(Heard(name, statistic, sd, values.copy()))
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class _Overheard:
+    """An algorithm as it is, with someone who listens to its releases."""
+
+    algorithm: Algorithm
+    heard: list[Heard] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.algorithm.name
+
+    @property
+    def implicit(self) -> bool:
+        return bool(getattr(self.algorithm, "implicit", False))
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> None:
+        self.algorithm.reserve(ledger, facts)
+
+    def run(self, mechanism: Mechanism, facts: Facts) -> LocalRule:
+        return self.algorithm.run(cast(Mechanism, _Ear(mechanism, self.heard)), facts)
+
+    def public(self, facts: Facts) -> dict[str, str]:
+        return self.algorithm.public(facts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Stated:
+    """Not a method: it releases the given statistics, one after the other, at equal shares."""
+
+    name: ClassVar[str] = "stated"
+    statistics: tuple[Statistic, ...]
+    implicit: bool
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> None:  # noqa: ARG002
+        for at, statistic in enumerate(self.statistics):
+            ledger.reserve(f"stated {at}", statistic.sensitivity, 1 / len(self.statistics))
+
+    def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule:
+        for at, statistic in enumerate(self.statistics):
+            mechanism.release(f"stated {at}", statistic)
+        nothing = np.zeros(facts.n_items)
+        return RidgeRule(np.zeros((facts.n_items, 0)), nothing, nothing + 1, False, 0.0, "stated")
+
+    def public(self, facts: Facts) -> dict[str, str]:  # noqa: ARG002
+        return {}
+
+
+def overheard(
+    ratings: Ratings,
+    algorithm: Algorithm,
+    budget: PrivacyBudget | None,
+    seed: int,
+    numerics: str = "exact",
+) -> list[Heard]:
+    """Fit, and return all releases that the fit made, in their order."""
+    listened = _Overheard(algorithm)
+    fit(
+        ratings,
+        cast(Algorithm, listened),
+        budget=budget,
+        noise_seed_unsafe=seed,
+        numerics=numerics,
+    )
+    return listened.heard
+
+
+def released(
+    ratings: Ratings,
+    statistics: Sequence[Statistic],
+    budget: PrivacyBudget | None,
+    seed: int,
+    numerics: str = "exact",
+) -> list[Heard]:
+    """Release the given statistics under a budget, or exactly with none."""
+    stated = _Stated(tuple(statistics), ratings.implicit)
+    return overheard(ratings, cast(Algorithm, stated), budget, seed, numerics)

@@ -1,0 +1,185 @@
+"""tacit audit: attack a configuration, or the one that a model's certificate names."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.options import AsJson, show_json
+
+if TYPE_CHECKING:
+    from tacit.algorithms import Algorithm
+    from tacit.audit import Audit, Scale
+    from tacit.budget import PrivacyBudget
+    from tacit.models import Model
+
+__all__ = ["run"]
+
+
+def run(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET", help="A model file, or an algorithm such as moments or svd."
+        ),
+    ],
+    epsilon: Annotated[
+        float | None, typer.Option(help="The promise to attack, for an algorithm.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="... at this delta.")] = 1e-6,
+    neighbours: Annotated[str, typer.Option(help="replace or add_remove.")] = "replace",
+    accounting: Annotated[str, typer.Option(help="exact, or paper for comparison.")] = "exact",
+    rating_range: Annotated[
+        tuple[float, float], typer.Option(help="LO HI: the range of the made-up ratings.")
+    ] = (1.0, 5.0),
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting of the algorithm; may be repeated."
+        ),
+    ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(help="Some of sensitivity,game,membership,reconstruction,noise."),
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Fits in either world of the game; 1000, or 200 if quick.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeats the game; its noise is the system's if left out.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Look less hard, for a first impression.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A page: .txt, .json or .html.")
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Draw what is read about one person: .svg, .png, no ending: both."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Attack the promise. Made-up people, real noise; exit code 1 if anything does not hold."""
+    from tacit.audit import Scale
+
+    if output is not None:
+        _check_output(output)
+    scale = Scale(trials=trials, seed=seed, quick=quick)
+    found: Algorithm | Model = _found(target, settings or [])
+    budget = _budget(found, epsilon, delta, neighbours, accounting)
+    if picture is not None:
+        _draw(found, budget, rating_range, picture, seed or 0)
+    result = _audited(found, budget, rating_range, parts, scale)
+    if output is not None:
+        _write(result, output)
+    if as_json:
+        show_json(result.to_json())
+    else:
+        typer.echo(result.text())
+    if not result.holds:
+        raise typer.Exit(1)
+
+
+def _found(target: str, settings: list[str]) -> "Algorithm | Model":
+    """Return the algorithm of this name with its settings, or the model in this file."""
+    from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
+    from tacit.cli.fit import algorithm_of
+    from tacit.errors import ConfigError
+    from tacit.models import load
+
+    known = ALGORITHMS | IMPLICIT_ALGORITHMS
+    if target in known:
+        return algorithm_of(target, settings, None, implicit=target in IMPLICIT_ALGORITHMS)
+    if not Path(target).exists():
+        raise ConfigError(
+            f"TARGET {target}: neither a file nor an algorithm; expected a model file or one of "
+            f"{', '.join(known)}"
+        )
+    if settings:
+        raise ConfigError(f"--set {settings[0]}: the certificate of {target} names the settings")
+    return load(target)
+
+
+def _budget(
+    found: "Algorithm | Model",
+    epsilon: float | None,
+    delta: float,
+    neighbours: str,
+    accounting: str,
+) -> "PrivacyBudget | None":
+    """Return the promise to attack; that of a model is its certificate's."""
+    from tacit.budget import PrivacyBudget
+    from tacit.errors import ConfigError
+    from tacit.models import Model
+
+    if isinstance(found, Model):
+        if epsilon is not None:
+            raise ConfigError(f"--epsilon {epsilon:g}: a model's certificate names its epsilon")
+        return None
+    if epsilon is None:
+        raise ConfigError("--epsilon is missing: an audit needs a promise to attack")
+    return PrivacyBudget(epsilon, delta, neighbours, accounting)  # type: ignore[arg-type]
+
+
+def _audited(
+    found: "Algorithm | Model",
+    budget: "PrivacyBudget | None",
+    rating_range: tuple[float, float],
+    parts: str | None,
+    scale: "Scale",
+) -> "Audit":
+    """Run the attacks, showing which one is at work."""
+    from rich.console import Console
+
+    from tacit.audit import PARTS, audit
+
+    with Console(stderr=True).status("audit") as status:
+        return audit(
+            found,
+            budget=budget,
+            rating_range=rating_range,
+            parts=PARTS if parts is None else [part.strip() for part in parts.split(",")],
+            scale=scale,
+            progress=lambda part: status.update(f"audit: {part}"),
+        )
+
+
+def _draw(
+    found: "Algorithm | Model",
+    budget: "PrivacyBudget | None",
+    rating_range: tuple[float, float],
+    picture: Path,
+    seed: int,
+) -> None:
+    """Draw what someone who knows everyone else reads about one made-up person."""
+    from tacit.audit.picture import draw
+    from tacit.audit.subjects import Subject, subject_of_model
+    from tacit.models import Model
+
+    if isinstance(found, Model):
+        draw(picture, subject_of_model(found), seed)
+    elif budget is not None:
+        draw(picture, Subject(found, budget, rating_range), seed)
+
+
+def _check_output(output: Path) -> None:
+    """Refuse a page that cannot be written, before an hour of attacks."""
+    from tacit.audit.result import check_page
+    from tacit.cli.fit import check_folder
+
+    check_page(output.name)
+    check_folder(output)
+
+
+def _write(result: "Audit", output: Path) -> None:
+    """Write the page in the form that its name says."""
+    import json
+
+    from tacit.durable import write_durably
+
+    if output.suffix == ".json":
+        content = json.dumps(result.to_json(), indent=2) + "\n"
+    else:
+        content = result.page() if output.suffix == ".html" else result.text() + "\n"
+    write_durably(output, content.encode())
