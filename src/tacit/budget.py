@@ -32,6 +32,7 @@ __all__ = [
 _SQRT2 = math.sqrt(2.0)
 _BISECTIONS = 200
 _RELATIVE_SLACK = 1e-10  # calibration stops this much on the private side
+_LEAST_DELTA = 1e-30  # the sampler is exact up to events of probability 1e-33 in a whole fit
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
@@ -135,7 +136,7 @@ class PrivacyBudget:
 
     Attributes:
         epsilon: the privacy loss that may not be exceeded, except with probability delta.
-        delta: that probability; below one over the number of users.
+        delta: that probability; below one over the number of users, and at least 1e-30.
         neighbours: which two datasets must be hard to tell apart.
         accounting: how noise is calibrated.
 
@@ -160,6 +161,11 @@ class PrivacyBudget:
         if not 0.0 < self.delta < 1.0:
             raise ConfigError(
                 f"delta={self.delta!r}: expected a probability in (0, 1), such as 1e-6"
+            )
+        if self.delta < _LEAST_DELTA:
+            raise ConfigError(
+                f"delta={self.delta!r}: below {_LEAST_DELTA:g}, where the noise itself is not "
+                "exact enough to promise anything; give a larger one, such as 1e-6"
             )
         if self.accounting is Accounting.PAPER and self.epsilon > 2 * math.log(1 / self.delta):
             raise ConfigError(

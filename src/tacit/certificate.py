@@ -18,6 +18,7 @@ __all__ = ["Certificate", "Verification"]
 
 _FORMAT = "tacit-certificate/1"
 _RELATIVE = 1e-9
+_MOST = 1e140
 _RELEASE = re.compile(r"by the release '([^']+)'")  # in the lines of what is public
 _UNIT = "user: all ratings of one person, together"
 _RELATION = {
@@ -110,7 +111,14 @@ class Certificate:
         """Read the machine's form; anything unsound is a ModelFileError."""
         try:
             return _parse(value)
-        except (TacitError, KeyError, TypeError, ValueError, AttributeError) as error:
+        except (
+            TacitError,
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            OverflowError,
+        ) as error:
             raise ModelFileError(f"the certificate cannot be read: {error}") from None
 
     def verify(self) -> Verification:
@@ -256,6 +264,8 @@ def _parse_entry(value: Mapping[str, Any]) -> Entry:
     if not (math.isfinite(sensitivity) and math.isfinite(sd) and sensitivity > 0 and sd >= 0):
         raise ModelFileError("a release has an impossible sensitivity or noise")
     entry = Entry(str(value["name"]), sensitivity, sd)
+    if _MOST < entry.mu < math.inf:  # its square would pass what a float can hold
+        raise ModelFileError("a release has an impossible cost")
     stated = value["mu"]
     if stated is not None and not math.isclose(entry.mu, stated, rel_tol=_RELATIVE):
         raise ModelFileError(f"the cost of release {entry.name!r} is not sensitivity / noise sd")

@@ -1,28 +1,53 @@
 """Files that are there whole or not at all."""
 
-import contextlib
+import errno
 import os
 from pathlib import Path
 
-__all__ = ["write_durably"]
+__all__ = ["make_folder", "sync_folder", "write_durably"]
+
+_CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 def write_durably(path: Path, content: bytes, *, owner_only: bool = False) -> None:
-    """Write a whole file or nothing: to a temporary name, synced, renamed, the folder synced."""
+    """Write a whole file or nothing: to a temporary name, synced, renamed, the folder synced.
+
+    If this returns, the file survives a loss of power. If it raises, the file at `path` is the old
+    one or the new one, whole. A process that is killed in it can leave a temporary file behind,
+    whose name begins with a dot and ends in `.part`.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary.unlink(missing_ok=True)
     try:
-        with temporary.open("wb") as file:
-            if owner_only:
-                temporary.chmod(0o600)
+        # A new file: what someone may have put at this name, a link say, is not written through.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(temporary, flags, 0o600 if owner_only else 0o666), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    with contextlib.suppress(OSError, AttributeError):  # folders cannot be synced everywhere
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    sync_folder(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for its owner only, and the folders above it, where they are not there yet."""
+    missing = [level for level in (path, *path.parents) if not level.exists()]
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for level in missing:
+        sync_folder(level.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, on systems where that can be done."""
+    if not hasattr(os, "O_DIRECTORY"):  # Windows: folders cannot be opened
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+    finally:
+        os.close(descriptor)

@@ -16,6 +16,7 @@ import polars as pl
 
 from tacit.assembly import Parts, Rules, check_rows, placed, refuse_fewer_than_two, stored_range
 from tacit.ids import Numbered
+from tacit.parquet_guard import checked_footer
 from tacit.tables import Columns, head_of, is_parquet, places_of
 from tacit.text_tables import attempt
 
@@ -58,6 +59,7 @@ def _query(path: Path, columns: Columns) -> _Query | None:
     """Prepare to read a file, if it is Parquet with plain columns and begins in order."""
     if not is_parquet(path, head_of(path)):
         return None
+    footer = checked_footer(path)
     lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
     schema = lazy.collect_schema()
     names = list(schema)
@@ -65,6 +67,7 @@ def _query(path: Path, columns: Columns) -> _Query | None:
     kinds = [schema[name] for name in chosen.values()]
     if kinds[0] not in _INTEGERS or kinds[1] not in _INTEGERS or kinds[2] not in _FLOATS:
         return None
+    footer.check_columns(chosen.values())
     lazy = lazy.select(chosen.values())
     peek = lazy.head(_PEEK).collect()
     if not peek.get_column(chosen["user"]).is_sorted():

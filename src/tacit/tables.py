@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.errors import ConfigError, DataError
+from tacit.parquet_guard import Footer, checked_footer
 from tacit.text_tables import HEAD, Kind, Layout, attempt, is_number, layout_of, read_columns
 
 __all__ = [
@@ -191,6 +192,8 @@ def _expand(path: Path) -> list[Path]:
 
 def head_of(path: Path) -> bytes:
     """The first bytes of a file that is there and not empty."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DataError(f"{path}: a pipe or a device; expected a file")
     try:
         with path.open("rb") as stream:
             head = stream.read(HEAD)
@@ -263,11 +266,12 @@ def _spelled(wanted: Mapping[str, Choice]) -> str:
 
 
 def _read_parquet(path: Path, wanted: Mapping[str, Choice], optional: frozenset[str]) -> Table:
+    footer = checked_footer(path)
     lazy = attempt(lambda: pl.scan_parquet(path, glob=False, hive_partitioning=False))
     trouble = f"{path}: no whole Parquet file (cut short, damaged, or of another format)"
     if lazy is None:
         raise DataError(trouble)
-    return _from_polars(lazy, str(path), trouble, wanted, optional)
+    return _from_polars(lazy, str(path), trouble, wanted, optional, footer)
 
 
 def _from_polars(
@@ -276,6 +280,7 @@ def _from_polars(
     trouble: str,
     wanted: Mapping[str, Choice],
     optional: frozenset[str] = frozenset(),
+    footer: Footer | None = None,
 ) -> Table:
     """The wanted columns of a query; `trouble` is what to say when it fails."""
     names = attempt(lambda: list(lazy.collect_schema()))
@@ -283,6 +288,8 @@ def _from_polars(
         raise DataError(trouble)
     places = places_of(where, names, wanted, optional)
     picked = [names[k] for k in places.values()]
+    if footer is not None:
+        footer.check_columns(picked)
     frame = attempt(lambda: lazy.select(picked).collect())
     if frame is None:
         raise DataError(trouble)

@@ -1,8 +1,12 @@
 """Text tables: separator and header judged from the first lines, columns read by position.
 
 Fields are separated by `::`, a tab, a comma, a semicolon or a bar; the text is UTF-8. A first line
-without any number is a header. Identifiers that look like integers in the first lines are read
-as integers, unless they show leading zeros; a column that turns out otherwise is read as text.
+without any number is a header.
+
+Every id is judged by itself, whatever else is in its column: a whole number is that number,
+with or without a point and zeros after it (`12`, `12.0`); anything else is text as it is written,
+leading zeros and signs included, without the blanks around it (see `written_ids`). Large
+files are read as numbers at once where every id is plainly one; that gives the same.
 
 The readers' own error texts quote what they read, so they stop here (see `attempt`).
 """
@@ -20,7 +24,16 @@ import polars as pl
 
 from tacit.errors import DataError
 
-__all__ = ["HEAD", "Kind", "Layout", "attempt", "is_number", "layout_of", "read_columns"]
+__all__ = [
+    "HEAD",
+    "Kind",
+    "Layout",
+    "attempt",
+    "is_number",
+    "layout_of",
+    "read_columns",
+    "written_ids",
+]
 
 Kind = Literal["id", "number", "text"]
 Result = TypeVar("Result")
@@ -30,10 +43,17 @@ HEAD = 1 << 18
 """How many bytes of a file are looked at before it is read."""
 
 _SAMPLE = 1000
+_LARGE = 1 << 20
+"""Files of fewer bytes are read as text first: that takes no time, and needs no compiled loop."""
+
 _SEPARATORS = ("::", "\t", ",", ";", "|")
 _STAND_IN = "\x1f"
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_FLOAT = re.compile(r"-?[0-9]{1,15}(\.[0-9]*)?")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_WHOLE = re.compile(r"(0|-?[1-9][0-9]*)(\.0*)?")
+_WITH_POINT = r"^(0|-?[1-9][0-9]*)\.0*$"
+_DIGITS: dict[type[pl.DataType], int] = {pl.Int64: 18, pl.Float64: 15}
+"""How many digits these types hold, whatever the digits."""
+_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 
 
 def attempt(work: Callable[[], Result]) -> Result | None:
@@ -96,9 +116,9 @@ def layout_of(path: Path, head: bytes) -> Layout:
 
 
 def read_columns(layout: Layout, kinds: Mapping[int, Kind]) -> dict[int, pl.Series]:
-    """Read columns by position, typed as the first lines look, or as text when that fails."""
+    """Read columns by position, as numbers where that gives the same as text, else as text."""
     source = _source(layout)
-    frame = _scan(layout, source, {k: _type(kind, layout, k) for k, kind in kinds.items()})
+    frame = _scan(layout, source, _types(layout, source, kinds))
     if frame is None:
         frame = _scan(layout, source, dict.fromkeys(kinds, pl.String()))
     if frame is None or _maybe_short(layout, frame):
@@ -107,6 +127,41 @@ def read_columns(layout: Layout, kinds: Mapping[int, Kind]) -> dict[int, pl.Seri
         raise DataError(f"{layout.path}: lines that cannot be read (quotes or encoding)")
     columns = {k: frame.get_column(str(k)).alias(layout.name(k)) for k in kinds}
     return {k: _tidy(column, kinds[k]) for k, column in columns.items()}
+
+
+def written_ids(column: pl.Series) -> pl.Series:
+    """Ids of a text file: each cell by itself, whatever the others are.
+
+    Blanks around it are cut off. A whole number with a point and zeros behind it is that whole
+    number; all else is itself. If
+    all are whole numbers the column is one of integers. That changes neither which ids are equal
+    nor which are in a catalogue: there an integer and its own text are the same id.
+
+    >>> written_ids(pl.Series(["7", "7.0", "007", "+7", "x"])).to_list()
+    ['7', '7', '007', '+7', 'x']
+    >>> written_ids(pl.Series(["7", "7.0"])).to_list()
+    [7, 7]
+    """
+    integers = _integers(column)
+    if integers is not None:
+        return integers
+    column = column.str.strip_chars()
+    if column.str.contains(".", literal=True).any():
+        column = column.str.replace(_WITH_POINT, "$1")
+    integers = _integers(column)
+    return column if integers is None else integers
+
+
+def _integers(column: pl.Series) -> pl.Series | None:
+    """A column of integers, if every text of this one is that of an integer of 64 bits."""
+    for integer in (pl.Int64, pl.UInt64):
+        for texts in (column.head(_SAMPLE), column):  # most columns of other texts show it early
+            numbers = texts.cast(integer, strict=False)
+            if numbers.null_count() or not (numbers.cast(pl.String) == texts).all():
+                break
+        else:
+            return numbers
+    return None
 
 
 def is_number(field: str) -> bool:
@@ -141,17 +196,57 @@ def _split(lines: Iterable[str], separator: str) -> Iterable[list[str]]:
     return (row for row in csv.reader(lines, delimiter=separator) if row)
 
 
-def _type(kind: Kind, layout: Layout, place: int) -> pl.DataType:
-    """The type to read a column as, from its first fields."""
-    if kind == "number":
-        return pl.Float64()
+def _types(layout: Layout, source: Path | bytes, kinds: Mapping[int, Kind]) -> Types:
+    """The types to read columns as: ratings as numbers, ids too if all of them are plainly ones."""
+    types: dict[int, pl.DataType] = {
+        k: pl.Float64() if kind == "number" else pl.String() for k, kind in kinds.items()
+    }
+    seen = {k: _seen(layout, k) for k, kind in kinds.items() if kind == "id"}
+    numbers = {k: found for k, found in seen.items() if found != pl.String}
+    if numbers and _written_plainly(layout, source, numbers):
+        types.update(numbers)
+    return types
+
+
+def _seen(layout: Layout, place: int) -> pl.DataType:
+    """What type would do for the ids in the first lines."""
     fields = [row[place].strip() for row in layout.sample if len(row) > place]
-    if kind == "text" or not fields:
+    if not fields or not all(map(_WHOLE.fullmatch, fields)):
         return pl.String()
-    if all(_INTEGER.fullmatch(field) for field in fields):
-        return pl.Int64()
-    floats = any("." in field for field in fields) and all(map(_FLOAT.fullmatch, fields))
-    return pl.Float64() if floats else pl.String()
+    return pl.Int64() if all(map(_INTEGER.fullmatch, fields)) else pl.Float64()
+
+
+def _written_plainly(layout: Layout, source: Path | bytes, types: Types) -> bool:
+    """Whether a large file writes all of these ids as its first lines do, which is as numbers."""
+    if layout.path.stat().st_size < _LARGE:
+        return False
+    import numpy as np
+
+    from tacit.kernels.fields import no_odd_starts, written_plainly
+
+    if isinstance(source, bytes):
+        text = np.frombuffer(source, dtype=np.uint8)
+    else:
+        text = np.asarray(np.memmap(source, dtype=np.uint8, mode="r"))
+    text = text[_start(text[:HEAD].tobytes(), layout.skip) :]
+    separator, kinds = ord(_sign(layout)), {type(kind) for kind in types.values()}
+    if kinds == {pl.Int64} and no_odd_starts(text, separator):
+        return True  # if it is no integer all the same, the reader of integers fails
+    wanted = np.array([k in types for k in range(layout.width)])
+    return written_plainly(text, wanted, separator, min(_DIGITS[kind] for kind in kinds))
+
+
+def _start(head: bytes, skip: int) -> int:
+    """Where the first line of values begins."""
+    start = len(_MARK) if head.startswith(_MARK) else 0
+    for _ in range(skip):
+        start = head.index(b"\n", start) + 1
+    return start
+
+
+def _sign(layout: Layout) -> str:
+    """The one sign between fields, where it need not be the one of the file."""
+    return _STAND_IN if layout.separator == "::" else layout.separator
 
 
 def _source(layout: Layout) -> Path | bytes:
@@ -171,7 +266,7 @@ def _scan(layout: Layout, source: Path | bytes, types: Types) -> pl.DataFrame | 
         schema={str(k): types.get(k, pl.String()) for k in range(layout.width)},
         has_header=False,
         skip_lines=layout.skip,
-        separator=_STAND_IN if layout.separator == "::" else layout.separator,
+        separator=_sign(layout),
         quote_char=None if layout.separator == "::" else '"',
         glob=False,
     )
@@ -209,15 +304,13 @@ def _refuse_misshapen(layout: Layout) -> None:
 
 
 def _tidy(column: pl.Series, kind: Kind) -> pl.Series:
-    """Text without the blanks around it, or the numbers that all of it stands for."""
+    """Text without the blanks around it, or the numbers that it stands for."""
     if column.dtype != pl.String or not len(column):
         return column
+    if kind == "id":
+        return written_ids(column)
     column = column.str.strip_chars()
     if kind == "number":
         numbers = column.cast(pl.Float64, strict=False)
         return numbers if numbers.null_count() == column.null_count() else column
-    for integer in (pl.Int64, pl.UInt64) if kind == "id" else ():
-        numbers = column.cast(integer, strict=False)
-        if not numbers.null_count() and (numbers.cast(pl.String) == column).all():
-            return numbers
     return column

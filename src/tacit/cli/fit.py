@@ -159,7 +159,7 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, words[value.lower()]
     try:
         parsed = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return key, value
     return key, tuple(parsed) if isinstance(parsed, list) else parsed
 

@@ -128,7 +128,7 @@ def _from_file(path: Path) -> "list[Algorithm]":
         named = [(table.pop("algorithm"), table) for table in tables]
     except OSError as error:
         raise ConfigError(f"--candidates {path}: {error.strerror or 'cannot be read'}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ConfigError(
             f"--candidates {path}: expected a [[candidate]] table for each, with "
             'algorithm = "frank-wolfe" and its settings'

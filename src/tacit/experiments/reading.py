@@ -49,7 +49,7 @@ def parse_experiment(name: str, text: str) -> Experiment:
     where = f"{name}.toml"
     try:
         top = Fields(where, tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{where} is not TOML: {error}") from None
     test_share = top.number("test_share", 0.0, 0.5, 0.01)
     cap = _cap(top, None)

@@ -12,6 +12,7 @@ import polars as pl
 from tacit.durable import write_durably
 from tacit.errors import ConfigError, DataError
 from tacit.experiments.jobs import SCHEMA, Job
+from tacit.parquet_guard import checked_footer
 
 __all__ = ["COLUMNS", "RunStore", "row_of"]
 
@@ -120,8 +121,9 @@ class RunStore:
         if not path.exists():
             return pl.DataFrame(schema=dict(COLUMNS))
         try:
-            frame = pl.read_parquet(path).select(*COLUMNS)
-        except (pl.exceptions.PolarsError, OSError) as error:
+            checked_footer(path).check_columns(list(COLUMNS))
+            frame = pl.read_parquet(path, columns=list(COLUMNS)).select(*COLUMNS)
+        except (pl.exceptions.PolarsError, OSError, DataError) as error:
             raise DataError(
                 f"{path} is not a file of stored runs ({type(error).__name__}); move it away"
             ) from None

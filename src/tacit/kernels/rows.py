@@ -18,6 +18,7 @@ __all__ = [
     "priorities",
     "row_means_and_scales",
     "row_weight",
+    "rows_hold",
 ]
 
 
@@ -96,6 +97,31 @@ def kept_lengths(indptr, kept):
         for p in range(indptr[i], indptr[i + 1]):
             lengths[i] += kept[p]
     return lengths
+
+
+@njit(cache=True, nogil=True)
+def rows_hold(rows, limits, lo, hi):
+    """Whether rows lo <= i < hi are sets of pairs: items that increase, values within the limits.
+
+    `rows` are (indptr, items, values), `limits` the number of items, the lowest and the highest
+    value, and the length of the longest row. Nothing is read beyond the arrays, whatever indptr is.
+    """
+    indptr, items, values = rows
+    n_items, low, high, longest = limits
+    for i in range(lo, hi):
+        start, stop = indptr[i], indptr[i + 1]
+        if not 0 <= start <= stop <= items.size or stop - start > longest:
+            return False
+        if stop > start and np.uint64(items[stop - 1]) >= np.uint64(n_items):
+            return False
+        wrong = False
+        for p in range(start + 1, stop):
+            wrong |= items[p] <= items[p - 1]
+        for p in range(start, stop):
+            wrong |= not low <= values[p] <= high
+        if wrong:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)

@@ -11,6 +11,7 @@ import json
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from safetensors.numpy import save as to_bytes
 
 from tacit.catalogue import Catalogue
 from tacit.certificate import Certificate
+from tacit.cores import physical_memory
 from tacit.durable import write_durably
 from tacit.errors import ModelFileError, TacitError
 from tacit.models.kinds import rule_of_kind
@@ -30,6 +32,7 @@ __all__ = ["load", "save"]
 
 _FORMAT = "tacit-model/1"
 _LARGEST = 8 * 2**30
+_LARGEST_HEADER = 2**24
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -58,8 +61,7 @@ def save(model: Model, path: str | PathLike[str]) -> None:
 def load(path: str | PathLike[str]) -> Model:
     """Read a model; whatever is wrong with the file, the error is a ModelFileError."""
     try:
-        if Path(path).stat().st_size > _LARGEST:
-            raise ModelFileError("it is larger than any model")
+        _check_size(Path(path))
         arrays, facts = _read(Path(path))
         return _model(arrays, facts)
     except OSError as error:
@@ -86,6 +88,18 @@ _UNSOUND = (
 )
 
 
+def _check_size(path: Path) -> None:
+    """Refuse what no model is, before any of it is in memory: it would take about its size."""
+    about = path.stat()
+    if not (S_ISREG(about.st_mode) or S_ISDIR(about.st_mode)):
+        raise ModelFileError("it is a pipe or a device; expected a file")
+    if about.st_size > min(_LARGEST, physical_memory() / 3):
+        raise ModelFileError("it is larger than any model, or than this machine can hold")
+    with path.open("rb") as file:
+        if int.from_bytes(file.read(8), "little") > _LARGEST_HEADER:
+            raise ModelFileError("its header is longer than that of any model")
+
+
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
     with safe_open(path, framework="numpy") as file:
         facts = json.loads((file.metadata() or {})["tacit"])
@@ -99,10 +113,12 @@ def _model(arrays: Arrays, facts: dict[str, Any]) -> Model:
     if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
         raise ModelFileError("impossible rating range")
     parts = {
-        name.removeprefix("rule."): np.ascontiguousarray(array, dtype=np.float64)
+        name.removeprefix("rule."): np.ascontiguousarray(array)
         for name, array in arrays.items()
         if name.startswith("rule.")
     }
+    if any(array.dtype != np.float64 for array in parts.values()):
+        raise ModelFileError("the arrays of the local rule are not of 64-bit floats")
     catalogue = _catalogue(arrays, public=facts["catalogue"]["public"] is True)
     if parts["offsets"].shape != (len(catalogue),):
         raise ModelFileError("catalogue and local rule have different numbers of items")

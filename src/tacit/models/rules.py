@@ -86,7 +86,7 @@ def whole_or_none(value: Any) -> int | None:
     """Read a count from a model file."""
     if value is None:
         return None
-    if int(value) < 1:
+    if not 1 <= int(value) <= 2**53:
         raise ModelFileError("the settings of the local rule are impossible")
     return int(value)
 

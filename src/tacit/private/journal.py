@@ -19,14 +19,25 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as from_bytes
 from safetensors.numpy import save as to_bytes
 
-from tacit.durable import write_durably
+from tacit.durable import make_folder, sync_folder, write_durably
 from tacit.errors import CheckpointError
 from tacit.ledger import Entry
 
 __all__ = ["Journal"]
 
-_VERSION = 1
+_VERSION = 2
 _ABOUT = "fit.json"
+_ANEW = "delete the folder and fit anew, which spends the budget again"
+_UNSOUND = (
+    SafetensorError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class Journal:
@@ -36,12 +47,15 @@ class Journal:
         """Open or begin the checkpoint of the fit that `about` describes, part by part."""
         self._folder = Path(folder)
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(self._folder)
             self._lock = _hold(self._folder / "lock")
         except OSError as error:
             raise _unusable(self._folder, error) from None
         try:
             self._compare({"version": str(_VERSION), **about})
+            self._sweep()
+            sync_folder(self._folder)  # a process may have been killed before it could
+            self._found = self._newest()
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -55,16 +69,16 @@ class Journal:
     def read(self, number: int, entry: Entry) -> NDArray[np.float64] | None:
         """Return the release of this number if it was written before, else None."""
         path = self._path(number)
-        if not path.exists():
-            return None
         try:
             return _decode(path.read_bytes(), entry)
+        except FileNotFoundError:
+            self._refuse_gap(number)
+            return None
         except OSError as error:
             raise _unusable(self._folder, error) from None
-        except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        except _UNSOUND as error:
             raise CheckpointError(
-                f"checkpoint file {path} is damaged ({type(error).__name__}); "
-                "delete the folder and fit anew, which spends the budget again"
+                f"checkpoint file {path} is damaged ({type(error).__name__}); {_ANEW}"
             ) from None
 
     def write(self, number: int, entry: Entry, values: NDArray[np.float64]) -> None:
@@ -77,6 +91,24 @@ class Journal:
     def _path(self, number: int) -> Path:
         return self._folder / f"release-{number:04d}.safetensors"
 
+    def _refuse_gap(self, number: int) -> None:
+        """A release that is lost although later ones were made of it must not be drawn again."""
+        if number < self._found:
+            raise CheckpointError(
+                f"checkpoint {self._folder} has later releases than number {number}, which is "
+                f"missing; {_ANEW}"
+            )
+
+    def _newest(self) -> int:
+        """The highest number of a release that is in the folder, or 0."""
+        names = (path.stem.removeprefix("release-") for path in self._folder.glob("release-*"))
+        return max((int(name) for name in names if name.isdecimal()), default=0)
+
+    def _sweep(self) -> None:
+        """Remove what processes that were killed while writing left behind: it was never used."""
+        for path in self._folder.glob(".*.part"):
+            path.unlink(missing_ok=True)
+
     def _compare(self, about: dict[str, str]) -> None:
         path = self._folder / _ABOUT
         if not path.exists():
@@ -87,8 +119,8 @@ class Journal:
         try:
             found = json.loads(path.read_bytes())
             other = sorted(part for part in about if found.get(part) != about[part])
-        except (ValueError, AttributeError):
-            raise CheckpointError(f"checkpoint file {path} is damaged") from None
+        except _UNSOUND:
+            raise CheckpointError(f"checkpoint file {path} is damaged; {_ANEW}") from None
         if other:
             raise CheckpointError(
                 f"checkpoint {self._folder} belongs to another fit: it differs in "
@@ -105,17 +137,19 @@ def _hold(path: Path) -> IO[bytes]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except ImportError:  # a system without flock: the fingerprint still guards the content
         pass
-    except OSError:
+    except BlockingIOError:
         file.close()
         raise CheckpointError(
             f"checkpoint {path.parent} is in use by another process; wait for it or give another"
         ) from None
+    except OSError:
+        file.close()
+        raise
     return file
 
 
 def _encode(entry: Entry, values: NDArray[np.float64]) -> bytes:
-    checksum = hashlib.sha256(values.tobytes()).hexdigest()
-    facts = json.dumps([entry.name, entry.sensitivity, entry.noise_sd, checksum])
+    facts = json.dumps([entry.name, entry.sensitivity, entry.noise_sd, _checksum(values)])
     return to_bytes({"values": values}, metadata={"tacit": facts})
 
 
@@ -123,11 +157,16 @@ def _decode(content: bytes, entry: Entry) -> NDArray[np.float64]:
     values: NDArray[np.float64] = from_bytes(content)["values"]
     size = int.from_bytes(content[:8], "little")
     *written, checksum = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["tacit"])
-    if checksum != hashlib.sha256(values.tobytes()).hexdigest():
+    if checksum != _checksum(values):
         raise ValueError("checksum")
     if written != [entry.name, entry.sensitivity, entry.noise_sd]:
         raise ValueError("another release")
     return values
+
+
+def _checksum(values: NDArray[np.float64]) -> str:
+    """A fingerprint of the type, the shape and the bytes of a release."""
+    return hashlib.sha256(f"{values.dtype}{values.shape}".encode() + values.tobytes()).hexdigest()
 
 
 def _unusable(folder: Path, error: OSError) -> CheckpointError:

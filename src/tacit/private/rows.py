@@ -11,11 +11,16 @@ from typing import Any, NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import PrivacyError
-from tacit.kernels.rows import RowArrays, RowLimits, choose, row_means_and_scales
+from tacit.assembly import stored_range
+from tacit.errors import DataError, PrivacyError
+from tacit.kernels.pieces import spans_of, together
+from tacit.kernels.rows import RowArrays, RowLimits, choose, row_means_and_scales, rows_hold
 from tacit.ratings import Ratings
 
-__all__ = ["EachRange", "RowBounds", "Rows"]
+__all__ = ["LONGEST_ROW", "EachRange", "RowBounds", "Rows"]
+
+LONGEST_ROW = 1 << 23
+"""Rows of more ratings are refused: margins for rounding cover rows of up to this length."""
 
 Result = TypeVar("Result")
 State = TypeVar("State")
@@ -64,7 +69,8 @@ class Rows:
     """The rows of some users, and the local state that follows from the releases so far."""
 
     def __init__(self, ratings: Ratings) -> None:
-        """Take the ratings as they are; nothing is copied."""
+        """Take the ratings as they are, if they are rows; nothing is copied."""
+        _check(ratings)
         self.__ratings = ratings
         self.__bounds: RowBounds | None = None
         self.__arrays: RowArrays | None = None
@@ -101,6 +107,27 @@ class Rows:
             self.__state = kind(arrays)  # type: ignore[call-arg]
         state: State = self.__state
         return state
+
+
+def _check(ratings: Ratings) -> None:
+    """Refuse what is no set of rows: all bounds are proved for rows, and for nothing else."""
+    indptr, items, values = ratings.indptr, ratings.items, ratings.values
+    plain = indptr.dtype == np.int64 and items.dtype.kind == "u" and values.dtype == np.float32
+    whole = indptr.size > 0 and indptr[0] == 0 and indptr[-1] == items.size == values.size
+    limits = (ratings.n_items, *stored_range(*ratings.rating_range), LONGEST_ROW)
+    if plain and whole and _hold((indptr, items, values), limits):
+        return
+    raise DataError(
+        "ratings: not as the from_... methods of Ratings make them: rows one after another, items "
+        "of the catalogue in increasing order, each once, values in the rating range, and at most "
+        f"{LONGEST_ROW:,} ratings in a row; make them by one of those methods"
+    )
+
+
+def _hold(rows: tuple[Any, Any, Any], limits: tuple[Any, ...]) -> bool:
+    """Whether all rows hold, looked at by all cores; indptr may be anything between its ends."""
+    spans = spans_of(np.maximum.accumulate(rows[0]))
+    return all(together(lambda span: rows_hold(rows, limits, *span), spans))
 
 
 def _bound(ratings: Ratings, bounds: RowBounds, each: EachRange) -> RowArrays:

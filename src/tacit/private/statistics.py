@@ -189,8 +189,9 @@ class ResidualProduct(_OfResiduals):
     add_remove is B^2. For one column under replace, (a a^T - b b^T) v is at most the largest
     eigenvalue in size of a a^T - b b^T, which has one of either sign, neither beyond B^2: B^2.
     For several columns it is at most ||a a^T - b b^T||_F <= sqrt2 B^2. Entries are rounded to
-    the grid, which moves a term by less than 2^-22 B^2 (checked); the bounds are enlarged by
-    2^-20 for that.
+    the grid, which moves a term by less than 2^-22 B^2 (checked); floating point before that, for
+    rows of up to 2^28 ratings, and columns that are orthonormal to 1e-9 (checked) add less than
+    twice as much. The bounds are enlarged by 2^-20 for all of it.
     """
 
     bounds: RowBounds
