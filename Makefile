@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-all check bench leaderboard docs clean
+.PHONY: demo test test-all check dependencies bench leaderboard docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo
@@ -29,6 +29,10 @@ bench: $(READY)
 
 leaderboard: $(READY)
 	$(BIN)/tacit reproduce leaderboard --output docs/results
+
+dependencies: $(READY)
+	$(BIN)/python -m pip check --disable-pip-version-check
+	$(BIN)/python .ci/dependencies.py
 
 docs: $(READY)
 	$(BIN)/python -m pytest docs README.md

@@ -108,6 +108,8 @@ def test_guessing_chance_is_that_of_the_best_test_between_two_gaussians() -> Non
         ({"epsilon": True}, "epsilon"),
         ({"epsilon": 1.0, "delta": 0}, "delta"),
         ({"epsilon": 1.0, "delta": 1.5}, "delta"),
+        ({"epsilon": 1.0, "delta": 1e-300}, "delta"),
+        ({"epsilon": 1.0, "delta": 9.9e-31}, "delta"),
         ({"epsilon": 1.0, "neighbours": "swap"}, "neighbours"),
         ({"epsilon": 1.0, "accounting": "rdp"}, "accounting"),
         ({"epsilon": 40.0, "accounting": "paper"}, "accounting"),
@@ -116,3 +118,9 @@ def test_guessing_chance_is_that_of_the_best_test_between_two_gaussians() -> Non
 def test_a_bad_budget_names_what_is_wrong(arguments: dict[str, object], name: str) -> None:
     with pytest.raises(ConfigError, match=name):
         PrivacyBudget(**arguments)  # type: ignore[arg-type]
+
+
+def test_the_least_delta_is_far_above_what_the_sampler_may_add() -> None:
+    """Lemma 8: (1 + e^epsilon) N 2^-180 for N numbers; here for epsilon 20 and 2^40 of them."""
+    assert PrivacyBudget(1.0, 1e-30).delta == 1e-30
+    assert (1 + math.exp(20)) * 2.0**40 * 2.0**-180 < 1e-30 / 100

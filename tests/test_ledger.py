@@ -3,8 +3,10 @@ import math
 import pytest
 
 from tacit import BudgetExceeded, ConfigError, PrivacyBudget, PrivacyError
+from tacit import ledger as ledger_module
 from tacit.budget import Sensitivity, epsilon_of
 from tacit.ledger import Ledger
+from tests.test_budget import precise_delta
 
 BOUND = Sensitivity(add_remove=1.0, replace=2.0)
 
@@ -82,3 +84,38 @@ def test_the_book_without_a_budget_has_no_noise_and_infinite_costs() -> None:
     entry = ledger.reserve("r", BOUND, 1.0)
     assert entry.noise_sd == 0.0
     assert math.isinf(entry.mu)
+
+
+def greedy_total(budget: PrivacyBudget, rounding: float) -> float:
+    """All that can be had: parts inside parts, every share as large as it is let through."""
+    ledger, most = Ledger(budget), 1 + 0.99 * rounding
+    larger = Sensitivity(add_remove=3.0, replace=7.0)
+    for _ in range(4):
+        ledger.reserve("r", BOUND, 0.1, scaled=True)
+        ledger.spend("r", larger)
+        ledger = ledger.part(1 - 0.1 + 0.99 * rounding, "in: ")
+    for turn in range(7):
+        ledger.reserve(f"r{turn}", BOUND, most / 7, scaled=True)
+        ledger.spend(f"r{turn}", larger)
+    return math.sqrt(math.fsum(entry.mu**2 for entry in ledger.entries))
+
+
+@pytest.mark.parametrize("delta", [1e-30, 1e-12, 1e-6, 1e-2])
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0, 50.0])
+def test_rounding_of_shares_never_passes_the_budget(epsilon: float, delta: float) -> None:
+    """However it is divided: by 60 digits, and by what a certificate's check finds again.
+
+    (That rounds epsilon up, by a part in 10^10.)
+    """
+    total = greedy_total(PrivacyBudget(epsilon, delta), ledger_module._ROUNDING)
+    assert precise_delta(epsilon, total) <= delta
+    assert epsilon_of(total, delta) <= epsilon * (1 + 1.1e-10)
+    assert epsilon_of(total, delta) == pytest.approx(epsilon, rel=1e-8)
+
+
+def test_more_room_for_rounding_would_pass_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: with the 1e-9 of before, the same greed gets more than the promise."""
+    monkeypatch.setattr(ledger_module, "_ROUNDING", 1e-9)
+    total = greedy_total(PrivacyBudget(1.0, 1e-6), 1e-9)
+    assert precise_delta(1.0, total) > 1e-6
+    assert epsilon_of(total, 1e-6) > 1 + 1e-9

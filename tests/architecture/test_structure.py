@@ -28,6 +28,10 @@ RANDOM_ROOMS = {
     "kernels/synthetic.py",
     "evaluation/accuracy.py",
     "experiments/preparing.py",
+    "audit/made_up.py",
+    "audit/people.py",
+    "audit/hunting.py",
+    "audit/game.py",
 }
 
 
@@ -56,12 +60,32 @@ def test_randomness_stands_only_where_it_may() -> None:
 def test_only_the_mechanism_draws_noise() -> None:
     drawers = rooms_using({"floor_normals", "idealised_normals"})
     assert drawers == {"private/mechanism.py"}
-    assert rooms_using({"SystemNoise", "SeededNoiseUnsafe"}) == {"fitting.py"}
+    assert rooms_using({"SystemNoise", "SeededNoiseUnsafe"}) == {"fitting.py", "audit/opening.py"}
     assert rooms_using({"fill"}) == {"private/sampler.py"}
 
 
 def test_only_the_mechanism_opens_a_bounded_sum() -> None:
     assert rooms_using({"_units"}) == {"private/statistics.py", "private/mechanism.py"}
+
+
+def test_only_the_audit_opens_sums_outside_of_the_mechanism() -> None:
+    """An attacker on made-up people: one room of the audit, and nobody else imports it."""
+    summing = {
+        room
+        for room, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "units"
+    }
+    assert summing == {"engines/threads.py", "audit/opening.py"}
+    knowing = {
+        room
+        for room, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "tacit.audit.opening"
+    }
+    assert knowing == {"audit/hunting.py", "audit/game.py"}
 
 
 def test_only_statistics_and_rows_call_the_loops_that_see_rows_in_a_fit() -> None:

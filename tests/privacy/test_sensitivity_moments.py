@@ -24,7 +24,7 @@ from tests.privacy.test_sensitivity import (
     summed,
 )
 
-from tacit import Catalogue, Ratings, ThreadEngine
+from tacit import Catalogue, PrivacyError, Ratings, ThreadEngine
 from tacit.private.counts import RowSums
 from tacit.private.rows import RowBounds
 from tacit.private.spreads import UserSpreads
@@ -32,7 +32,7 @@ from tacit.private.statistics import ResidualCovariance, ResidualProduct, Statis
 
 LO, HI = RANGE
 MIDDLE, HALF = (LO + HI) / 2, (HI - LO) / 2
-CAP = (HALF / 2) ** 2
+CAP = HALF**2 / 2
 USUAL = ((HI - LO) / 5) ** 2
 NORM = 1.0
 LONG = 1500
@@ -75,7 +75,7 @@ def designed(items: int) -> list[Row]:
     for first in (LO, HI):
         rows += [{item: first if item % 2 else LO + HI - first for item in part}
                  for part in (range(items), half, most)]  # fmt: skip
-    return [*rows, upper_but_one(15)] if items > 15 else rows
+    return [*rows, upper_but_one(7)] if items > 7 else rows
 
 
 def upper_but_one(upper: int) -> Row:
@@ -195,21 +195,37 @@ def test_rows_that_are_not_scaled_down_would_break_the_bounds() -> None:
 
 
 def test_the_bound_of_spreads_is_reached_as_far_as_its_docstring_says() -> None:
-    """Fully where levels are cut off; as Moments asks for them, 1.861 of 2 and no further."""
+    """Fully where levels are cut off; as Moments asks for them, 1.761 of 2 and no further."""
     narrow = spreads(0.5, 0.1, LONG)
     assert np.linalg.norm(term(narrow, upper_but_one(15))) > 0.999 * narrow.sensitivity.add_remove
     usual = spreads(items=LONG)
-    worst = max(float(np.linalg.norm(term(usual, upper_but_one(n)))) for n in (9, 14, 15, 16, 30))
-    assert worst == pytest.approx(1.861, abs=0.001)
+    single = float(np.linalg.norm(term(usual, {0: HI})))
+    assert single == pytest.approx(1.761, abs=0.001)
+    mixed = {n: float(np.linalg.norm(term(usual, upper_but_one(n)))) for n in range(1, 20)}
+    assert max(mixed.values()) == mixed[7] == pytest.approx(1.756, abs=0.001)
     at_end = float(np.linalg.norm(term(usual, dict.fromkeys(range(9), HI))))
     assert at_end == pytest.approx(math.sqrt(3.0), abs=1e-6)
 
 
 def test_replacing_a_row_by_an_empty_one_is_as_bad_as_removing_it() -> None:
-    """So replace reaches what add_remove reaches; and a bound of 1.8, the twin, is broken."""
+    """So replace reaches what add_remove reaches; and a bound of 1.75, the twin, is broken."""
     usual = spreads(items=LONG)
     assert not term(usual, {}).any()
-    assert float(np.linalg.norm(term(usual, upper_but_one(15)) - term(usual, {}))) > 1.8
+    assert float(np.linalg.norm(term(usual, upper_but_one(7)) - term(usual, {}))) > 1.75
+
+
+@pytest.mark.parametrize(
+    ("half", "cap", "usual"),
+    [(0.0, 1.0, 1.0), (-1.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, -0.5),
+     (math.nan, 1.0, 1.0), (1.0, math.inf, 1.0), (1.0, 1.0, math.nan)],
+)  # fmt: skip
+def test_spreads_without_a_bound_are_refused(half: float, cap: float, usual: float) -> None:
+    """A negative usual variance would give a term below 0, and two terms more than 1 apart."""
+    with pytest.raises(PrivacyError, match="usual"):
+        UserSpreads(bounds(math.inf), half, cap, usual)
+    astray = replace(bounds(math.inf), offsets=np.full(ITEMS, math.nan))
+    with pytest.raises(PrivacyError, match="offsets"):
+        UserSpreads(astray, 1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,0 +1,1 @@
+"""Crashes and faults, in real processes."""

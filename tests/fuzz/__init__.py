@@ -1,0 +1,1 @@
+"""Hostile input: damaged files of every kind that tacit reads."""

@@ -1,0 +1,197 @@
+"""Mutants of the noise: how it is drawn, how much of it, how often, and where it is kept."""
+
+from tests.mutants.mutant import Edit, Mutant
+
+MECHANISM = "private/mechanism.py"
+SAMPLER = "private/sampler.py"
+LOOPS = "private/exact_normal.py"
+JOURNAL = "private/journal.py"
+
+TESTS = "tests/privacy/test_mechanism.py::"
+SAMPLES = "tests/privacy/test_sampler.py::"
+CRASHES = "tests/test_checkpoint.py::"
+FITS = "tests/test_fitting.py::"
+TAUGHT = "tests/privacy/test_what_mutants_taught.py::"
+WALLS = "tests/architecture/test_structure.py::"
+EVERY_SUM = (
+    "tests/contracts/test_algorithms.py::TestEveryAlgorithm::"
+    "test_every_sum_is_in_the_ledger_with_its_sensitivity_and_noise"
+)
+
+DRAW = "noisy = noisy + self._draw(self._noise, noisy.size, bits).reshape(noisy.shape)"
+
+NOISE = (
+    Mutant(
+        "half the noise",
+        "mu doubles, and epsilon more than doubles",
+        (Edit(MECHANISM, DRAW, DRAW + " // 2"),),
+        (TESTS + "test_noise_has_the_sd_of_the_ledger_and_no_other[replace]",),
+    ),
+    Mutant(
+        "the unit is one bit too fine, the noise is drawn for the other one",
+        "the noise that is added is half of what the ledger says",
+        (Edit(MECHANISM, "return math.ldexp(entry.noise_sd, -bits), bits",
+              "return math.ldexp(entry.noise_sd, -bits - 1), bits"),),
+        (TESTS + "test_the_grid_depends_on_public_numbers_only_and_the_sd_is_a_power_of_two_units",
+         TESTS + "test_noise_has_the_sd_of_the_ledger_and_no_other[add_remove]"),
+    ),
+    Mutant(
+        "noise for the first release only",
+        "all later sums leave as they are",
+        (Edit(MECHANISM, "if self._ledger.private:\n            self._noise",
+              "if self._ledger.private and number == 1:\n            self._noise"),),
+        (EVERY_SUM + "[frank-wolfe-replace]",),
+    ),
+    Mutant(
+        "one triangle mirrored, with the sd of the whole matrix",
+        "the noise has another law than algorithms and certificates reckon with",
+        (Edit(MECHANISM, "return (values + values.T) / 2 if symmetric else values",
+              "return np.triu(values) + np.triu(values, 1).T if symmetric else values"),),
+        (TESTS
+         + "test_symmetric_noise_has_sd_s_on_the_diagonal_and_less_by_sqrt2_elsewhere",),
+    ),
+    Mutant(
+        "symmetric noise cut by sqrt2 before it is averaged, which cuts it again",
+        "every covariance costs sqrt2 times what the ledger says",
+        (Edit(MECHANISM, DRAW,
+              "noise = self._draw(self._noise, noisy.size, bits).reshape(noisy.shape)\n"
+              "            if statistic.symmetric:\n"
+              "                noise = np.rint(noise / math.sqrt(2.0)).astype(np.int64)\n"
+              "            noisy = noisy + noise"),),
+        (TESTS
+         + "test_symmetric_noise_has_sd_s_on_the_diagonal_and_less_by_sqrt2_elsewhere",),
+    ),
+    Mutant(
+        "the same noise for every entry of a row",
+        "differences of entries leave without any noise",
+        (Edit(MECHANISM, DRAW,
+              "noise = self._draw(self._noise, noisy.shape[0], bits)\n"
+              "            noisy = noisy + noise.reshape(-1, *[1] * (noisy.ndim - 1))"),),
+        (EVERY_SUM + "[frank-wolfe-replace]",),
+    ),
+    Mutant(
+        "every release begins the same stream",
+        "with a seed, the difference of two releases has no noise in it",
+        (Edit(MECHANISM, "self._noise.start(number)", "self._noise.start(1)"),),
+        (TESTS + "test_releases_and_entries_are_independent",),
+    ),
+    Mutant(
+        "a seed of its own where none was asked for",
+        "anyone can draw the noise again and take it off",
+        (Edit("fitting.py", "noise = SystemNoise() if seed is None else SeededNoiseUnsafe(seed)",
+              "noise = SeededNoiseUnsafe(seed or 0)"),),
+        (FITS + "test_noise_differs_from_fit_to_fit_and_a_seed_undoes_the_promise",),
+    ),
+    Mutant(
+        "the system's generator is read once and kept",
+        "two releases, or two fits, share their noise",
+        (Edit(SAMPLER, "return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)",
+              "kept = self.__dict__.setdefault('kept', os.urandom(1 << 24))\n"
+              "        return np.frombuffer(kept[: 8 * count], dtype=np.uint64)"),),
+        (SAMPLES + "test_system_noise_never_repeats",),
+    ),
+    Mutant(
+        "a block of random words is fetched once and used for all blocks",
+        "noise repeats after a quarter of a million values, and falls out of differences",
+        (Edit(SAMPLER, "    while filled < size:\n        wanted",
+              "    words = source.words(_BLOCK)\n    while filled < size:\n        wanted"),
+         Edit(SAMPLER, "        words = source.words(min(wanted, _BLOCK))\n", "")),
+        (TAUGHT + "test_noise_does_not_repeat_from_block_to_block",),
+    ),
+    Mutant(
+        "floating-point noise where exact noise was asked for",
+        "its low bits tell sums apart",
+        (Edit(MECHANISM, "floor_normals if numerics is Numerics.EXACT else idealised_normals",
+              "idealised_normals"),),
+        (EVERY_SUM + "[frank-wolfe-replace]",),
+    ),
+    Mutant(
+        "the rejection step of the sampler is left out",
+        "the noise is not Gaussian, and the accounting does not hold for it",
+        (Edit(LOOPS, "if _accept(np.int64(word >> np.uint64(55)), j, x, trio, words, tape):",
+              "if True:"),),
+        (SAMPLES + "test_it_is_normal_with_the_stated_sd_and_no_other",),
+    ),
+    Mutant(
+        "the sign is a bit that was used before",
+        "sign and size of the noise depend on each other",
+        (Edit(LOOPS, "return -size - 1 if word & np.uint64(1) else size",
+              "return -size - 1 if word >> np.uint64(63) else size"),),
+        (SAMPLES + "test_sign_and_size_are_independent",),
+    ),
+    Mutant(
+        "each thread's engine adds its own noise",
+        "noise outside of the ledger, and as much as there are cores",
+        (Edit("engines/threads.py", "from tacit.private.rows import Rows\n",
+              "from tacit.private.rows import Rows\n"
+              "from tacit.private.sampler import SystemNoise, floor_normals\n"),
+         Edit("engines/threads.py",
+              "return BoundedSum(statistic.units(self._rows, unit, self._each), unit)",
+              "units = statistic.units(self._rows, unit, self._each)\n"
+              "        noise = floor_normals(SystemNoise(), units.size, 20)\n"
+              "        return BoundedSum(units + noise.reshape(units.shape), unit)")),
+        (WALLS + "test_only_the_mechanism_draws_noise",
+         FITS + "test_releases_do_not_depend_on_threads_or_the_order_of_users"),
+    ),
+    Mutant(
+        "what was released before a crash is drawn again",
+        "two releases of one sum at the price of one",
+        (Edit(MECHANISM, "values = self._journal.read(number, entry) if self._journal else None",
+              "values = None"),),
+        (CRASHES + "test_what_was_released_is_not_drawn_again",),
+    ),
+    Mutant(
+        "a release is shown first and written to the journal afterwards",
+        "killed in between, a fit draws again what somebody has seen",
+        (Edit(MECHANISM,
+              "            if self._journal:\n"
+              "                self._journal.write(number, entry, values)\n"
+              "        if self._progress:\n"
+              "            self._progress(number, len(self._ledger.reserved))\n",
+              "        if self._progress:\n"
+              "            self._progress(number, len(self._ledger.reserved))\n"
+              "        if self._journal:\n"
+              "            self._journal.write(number, entry, values)\n"),),
+        (TAUGHT + "test_a_release_is_on_disk_before_anyone_hears_of_it",),
+    ),
+    Mutant(
+        "the journal writes in groups of three",
+        "a crash loses releases, and they are drawn again",
+        (Edit(MECHANISM, "            if self._journal:\n                self._journal.write",
+              "            if self._journal and number % 3 == 0:\n"
+              "                self._journal.write"),),
+        (CRASHES + "test_kill_9_of_a_real_process_keeps_every_release",),
+    ),
+    Mutant(
+        "files are not synced",
+        "a power cut takes releases back that were used",
+        (Edit("durable.py", "            os.fsync(file.fileno())\n", ""),),
+        (CRASHES + "test_a_full_disk_loses_nothing",),
+    ),
+    Mutant(
+        "the checkpoint does not know whose ratings it belongs to",
+        "releases of other people's ratings go into this fit, and it says nothing",
+        (Edit("fitting.py", '        "ratings": ratings.digest(),\n', ""),),
+        (CRASHES + "test_a_checkpoint_of_another_fit_is_refused[ratings-changes0]",),
+    ),
+    Mutant(
+        "the journal takes any release for the one it looks for",
+        "a release with less noise is passed off as another",
+        (Edit(JOURNAL, "if written != [entry.name, entry.sensitivity, entry.noise_sd]:",
+              "if False:"),),
+        (CRASHES + "test_releases_in_the_wrong_place_are_noticed",),
+    ),
+    Mutant(
+        "the checkpoint is readable by everyone on the machine",
+        "it has a fingerprint of the ratings, against which guesses can be tried",
+        (Edit(JOURNAL, "write_durably(path, json.dumps(about, indent=1).encode(), owner_only=True)",
+              "write_durably(path, json.dumps(about, indent=1).encode())"),),
+        (CRASHES + "test_the_folder_is_for_its_owner_only",),
+    ),
+    Mutant(
+        "two processes may use one checkpoint",
+        "both draw the next release, and one of them is lost",
+        (Edit(JOURNAL, "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)", "fcntl.LOCK_EX"),),
+        (CRASHES + "test_two_at_once_are_refused",),
+    ),
+)  # fmt: skip
