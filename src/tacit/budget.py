@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeVar
 
 from tacit.errors import ConfigError
@@ -103,6 +104,7 @@ def _last_true(holds: Callable[[float], bool], low: float, high: float) -> tuple
     return low, high
 
 
+@lru_cache  # of public numbers; a fit asks for the same one at every release
 def mu_of(epsilon: float, delta: float) -> float:
     """Return the largest total cost mu that is (epsilon, delta)-DP, rounded to the private side."""
     low, _ = _last_true(lambda mu: delta_of(epsilon, mu) <= delta, 1e-18, 1e9)

@@ -15,6 +15,7 @@ from tacit.audit.guessing import Guesses, area_under_curve, epsilon_limit, exact
 from tacit.audit.learning import Learned
 from tacit.audit.membership import VIEWS, membership, membership_guesses, two_rows
 from tacit.audit.people import Insider
+from tacit.audit.result import Audit
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours, delta_of
 from tacit.models import Model
@@ -32,6 +33,14 @@ def test_it_wins_without_noise_and_not_beyond_the_limit_with_it() -> None:
     assert all(finding.measured > 0.95 and "NOT PRIVATE" in finding.subject for finding in free)
     assert all(finding.measured < 0.25 for finding in private)
     assert all(finding.limit == exact_limit(BUDGET) < epsilon_limit(BUDGET) for finding in private)
+
+
+def test_every_line_of_the_table_says_who_attacks() -> None:
+    findings = membership(SUBJECT, seed=1, trials=30)
+    table = Audit("frank-wolfe", BUDGET, tuple(findings)).text()
+    for budget in ("NOT PRIVATE", "epsilon 1"):
+        assert all(f"frank-wolfe, {budget}: {who} " in table for who in VIEWS)
+    assert len({finding.subject for finding in findings}) == len(findings)
 
 
 def test_a_model_with_too_little_noise_is_found_out() -> None:

@@ -43,6 +43,7 @@ _MOST_DIRECTIONS = 200
 _VAGUE = 100.0  # prior variance of the overall mean, in half ranges squared
 _LEGIBLE = 0.1  # of the users: noise in the weight of a class that is no more than that
 _MOST_LOST = 4.0  # by which a second moment of scaled-down rows is made up for
+_BLOCK_HEADROOM = 1.0  # the same as what follows, where products are released
 _HEADROOM = 0.7  # rows are scaled down if their mean square passes so many times the average
 
 
@@ -152,7 +153,7 @@ class Moments:
             noise_sd=0.0,  # known once the release is made
             sampling=math.sqrt(spreads.users) * spreads.rating * items.rated.shares,
             users=spreads.users,
-            single=_HEADROOM * spreads.rating,
+            single=self._headroom(facts.n_items) * spreads.rating,
             width=facts.rating_range[1] - facts.rating_range[0],
             most=min(self.rank or _MOST_DIRECTIONS, facts.n_items),
             seed=self.start_seed,
@@ -266,8 +267,15 @@ class Moments:
 
     def _residuals(self, offsets: Floats, spreads: _Spreads) -> RowBounds:
         """Return how rows are bounded once it is known how far they spread."""
-        norm = math.sqrt(_HEADROOM * spreads.rating)
+        norm = math.sqrt(self._headroom(offsets.size) * spreads.rating)
         return replace(self._bounds(offsets, norm), shrink=self._shrink(spreads))
+
+    def _headroom(self, items: int) -> float:
+        """Return over how many times the average mean square rows are scaled down.
+
+        Products do not tell the trace, so what is lost cannot be made up for: less is taken off.
+        """
+        return _HEADROOM if self._exact(items) else _BLOCK_HEADROOM
 
     def _shrink(self, spreads: _Spreads) -> float:
         return min(self.level_shrink, spreads.rating / spreads.level)

@@ -44,7 +44,7 @@ def model_and_predictions(model: Model, insider: Insider) -> Floats:
 
 VIEWS: dict[str, View] = {
     "someone who knows all other rows": model_alone,
-    "all other users together, with their predictions": model_and_predictions,
+    "all other users, with their predictions": model_and_predictions,
 }
 """Who attacks, and what they see."""
 
@@ -119,12 +119,12 @@ def _finding(name: str, budget: PrivacyBudget | None, who: str, guesses: Guesses
     )
     if budget is None:
         claim = f"Control: nothing is promised, and the attack must win by more than {_SUCCESS}."
-        subject, wins = f"{name}, NOT PRIVATE", guesses.lowest > _SUCCESS
+        subject, wins = f"{name}, NOT PRIVATE: {who}", guesses.lowest > _SUCCESS
         return Finding("membership", subject, claim, guesses.advantage, 1.0, wins, how)
     limit = exact_limit(budget)
     claim = (
         f"Nobody guesses with an advantage above {limit:.3f}, the most that Gaussian releases "
         f"allow (anything of this epsilon and delta: {epsilon_limit(budget):.3f})."
     )
-    subject, holds = f"{name}, epsilon {budget.epsilon:g}", guesses.lowest <= limit
+    subject, holds = f"{name}, epsilon {budget.epsilon:g}: {who}", guesses.lowest <= limit
     return Finding("membership", subject, claim, guesses.advantage, limit, holds, how)
