@@ -220,8 +220,12 @@ class Moments:
         lost = min(max(expected / max(float(np.trace(moment)), 1e-300), 1.0), _MOST_LOST)
         moment, noise_sd = lost * moment, lost * noise_sd
         swollen = np.diag(moment).copy()
-        uneven = noise_sd**2 / 2 + spreads.rating**2 * rated.squares
-        setting = setting._replace(noise_sd=noise_sd / math.sqrt(2.0), uneven=uneven)
+        chance = max(1.0, _HEADROOM * lost) * spreads.rating**2  # people differ in how they vary
+        setting = setting._replace(
+            noise_sd=noise_sd / math.sqrt(2.0),
+            single=lost * setting.single,
+            uneven=noise_sd**2 / 2 + chance * rated.squares,
+        )
         factors = divided(factors_of_matrix(moment, setting), setting.reach, rated.pairs)
         return factors, _own(swollen, noise_sd, rated, spreads.rating, factors)
 
