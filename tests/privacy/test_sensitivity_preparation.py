@@ -16,6 +16,8 @@ from tests.privacy.test_sensitivity import (
     RANGE,
     SLACK,
     Row,
+    assert_hers_is_the_whole_change,
+    assert_no_order_matters,
     bystanders,
     change,
     climb,
@@ -128,14 +130,7 @@ def test_without_the_clip_losses_would_break_the_bound() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_users_row_moves_nobody_elses_term(case: str) -> None:
     """Her term is the whole difference: with everyone else removed, the change is the same."""
-    statistic = CASES[case]()
-    rng = np.random.default_rng(5)
-    others = bystanders(rng)
-    for _ in range(10):
-        before, after = random_row(rng), random_row(rng)
-        together = summed(statistic, [before, *others]) - summed(statistic, [after, *others])
-        alone = summed(statistic, [before, {0: 3.0}]) - summed(statistic, [after, {0: 3.0}])
-        assert np.array_equal(together, alone)
+    assert_hers_is_the_whole_change(CASES[case]())
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -157,16 +152,7 @@ def test_bounds_hold_in_integers_however_coarse_the_grid(case: str, bits: int) -
 
 @pytest.mark.parametrize("case", CASES)
 def test_sums_do_not_depend_on_threads_or_order(case: str) -> None:
-    statistic = CASES[case]()
-    rows = [random_row(np.random.default_rng(seed)) for seed in range(40)]
-    unit = statistic.peak * 2.0**-26
-    results = []
-    for threads, order in ((1, rows), (3, rows), (2, rows[::-1])):
-        engine = ThreadEngine(threads)
-        engine.take(ratings_of(order))
-        results.append(engine.sum(statistic, unit)._units)
-    assert np.array_equal(results[0], results[1])
-    assert np.array_equal(results[0], results[2])
+    assert_no_order_matters(CASES[case](), bits=26)
 
 
 def test_item_counts_are_what_they_say() -> None:

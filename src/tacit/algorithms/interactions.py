@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from tacit.algorithms.base import Facts, check_field
 from tacit.algorithms.popularity import popularity, positive
 from tacit.algorithms.preparation import (
-    check_most,
-    check_seed,
+    check_directions,
     is_number,
-    is_whole,
     public_settings,
 )
 from tacit.algorithms.shrinkage import (
+    MOST_DIRECTIONS,
     Factors,
     Setting,
     factors_by_products,
     factors_of_matrix,
+    matrix_fits,
     start_of_products,
 )
 from tacit.ledger import Ledger
@@ -34,9 +34,7 @@ __all__ = ["Interactions"]
 
 Floats = NDArray[np.float64]
 
-_EXACT_ITEMS = 4000  # up to so many, the items-by-items matrix is released
 _COUNT_SHARE = 0.02
-_MOST_DIRECTIONS = 200
 _WIDTH = 5.0  # makes 1/4 what a factor's entries typically are (algorithms.shrinkage)
 _WEIGHTS, _PAIRS, _PRODUCT = "item weights", "co-occurrences 1", "co-occurrence product"
 
@@ -178,7 +176,7 @@ class Interactions:
             users=users,
             width=_WIDTH,
             single=1.0,
-            most=min(self.rank or _MOST_DIRECTIONS, shares.size),
+            most=min(self.rank or MOST_DIRECTIONS, shares.size),
             seed=self.start_seed,
         )
 
@@ -192,9 +190,7 @@ class Interactions:
         return min(self.columns, facts.n_items)
 
     def _exact(self, facts: Facts) -> bool:
-        if self.eigen == "auto":
-            return facts.n_items <= _EXACT_ITEMS
-        return self.eigen == "exact"
+        return matrix_fits(self.eigen, facts.n_items)
 
 
 def _within(total: float, users: float, items: int) -> float:
@@ -212,13 +208,4 @@ def _check(config: Interactions) -> None:
     share = config.weight_share
     fine = is_number(share) and 0 < share <= 0.9
     check_field("weight_share", share, fine, "a share in (0, 0.9]")
-    rank = config.rank
-    check_field("rank", rank, rank is None or (is_whole(rank) and rank >= 1), "1 or more, or None")
-    known = ("auto", "exact", "block")
-    check_field("eigen", config.eigen, config.eigen in known, "'auto', 'exact' or 'block'")
-    for name, most in (("columns", 1000), ("steps", 100)):
-        value = getattr(config, name)
-        check_field(name, value, is_whole(value) and 1 <= value <= most, f"1 to {most}")
-    check_most(config.max_ratings)
-    check_seed("sampling_seed", config.sampling_seed)
-    check_seed("start_seed", config.start_seed)
+    check_directions(config)

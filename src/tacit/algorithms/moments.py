@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from tacit.algorithms.base import Facts, check_field
 from tacit.algorithms.item_means import shrunk
 from tacit.algorithms.preparation import (
-    check_most,
-    check_seed,
+    check_directions,
     default_ridge,
     is_number,
-    is_whole,
     public_settings,
 )
 from tacit.algorithms.shrinkage import (
+    MOST_DIRECTIONS,
     Factors,
     Setting,
     divided,
     factors_by_products,
     factors_of_matrix,
+    matrix_fits,
     start_of_products,
 )
 from tacit.algorithms.together import Coverage, classes_of_lengths, coverage
@@ -38,8 +38,6 @@ __all__ = ["Moments"]
 
 Floats = NDArray[np.float64]
 
-_EXACT_ITEMS = 4000  # up to so many, the items-by-items matrix is released
-_MOST_DIRECTIONS = 200
 _VAGUE = 100.0  # prior variance of the overall mean, in half ranges squared
 _LEGIBLE = 0.1  # of the users: noise in the weight of a class that is no more than that
 _MOST_LOST = 4.0  # by which a second moment of scaled-down rows is made up for
@@ -155,7 +153,7 @@ class Moments:
             users=spreads.users,
             single=self._headroom(facts.n_items) * spreads.rating,
             width=facts.rating_range[1] - facts.rating_range[0],
-            most=min(self.rank or _MOST_DIRECTIONS, facts.n_items),
+            most=min(self.rank or MOST_DIRECTIONS, facts.n_items),
             seed=self.start_seed,
         )
         find = self._by_matrix if self._exact(facts.n_items) else self._by_products
@@ -298,7 +296,7 @@ class Moments:
         return classes_of_lengths(facts.n_items, _LEGIBLE * users / max(noise, 1e-300))
 
     def _exact(self, items: int) -> bool:
-        return items <= _EXACT_ITEMS if self.eigen == "auto" else self.eigen == "exact"
+        return matrix_fits(self.eigen, items)
 
 
 def _own(
@@ -334,15 +332,6 @@ def _check(config: Moments) -> None:
     for name in ("spread_share", "weight_share", "effect_share"):
         share = getattr(config, name)
         check_field(name, share, is_number(share) and 0 < share <= 0.3, "a share in (0, 0.3]")
-    rank = config.rank
-    check_field("rank", rank, rank is None or (is_whole(rank) and rank >= 1), "1 or more, or None")
-    known = ("auto", "exact", "block")
-    check_field("eigen", config.eigen, config.eigen in known, "'auto', 'exact' or 'block'")
-    for name, most in (("columns", 1000), ("steps", 100)):
-        value = getattr(config, name)
-        check_field(name, value, is_whole(value) and 1 <= value <= most, f"1 to {most}")
     shrink = config.level_shrink
     check_field("level_shrink", shrink, is_number(shrink) and 0 <= shrink < 1e6, "0 to 10^6")
-    check_most(config.max_ratings)
-    check_seed("sampling_seed", config.sampling_seed)
-    check_seed("start_seed", config.start_seed)
+    check_directions(config)

@@ -24,6 +24,7 @@ from tacit.private.rows import RowBounds
 
 __all__ = [
     "Preparation",
+    "check_directions",
     "check_most",
     "check_scale_or_none",
     "check_seed",
@@ -168,6 +169,20 @@ def default_ridge(rating_range: tuple[float, float]) -> float:
 def check_scale_or_none(name: str, value: Any) -> None:
     """Refuse a norm or a bound that is neither a positive number nor None."""
     check_field(name, value, value is None or is_scale(value), "a positive number, or None")
+
+
+def check_directions(config: Any) -> None:
+    """Check the settings of a method that releases a matrix of pairs, or products with it."""
+    rank, eigen = config.rank, config.eigen
+    check_field("rank", rank, rank is None or (is_whole(rank) and rank >= 1), "1 or more, or None")
+    known = eigen in ("auto", "exact", "block")
+    check_field("eigen", eigen, known, "'auto', 'exact' or 'block'")
+    for name, most in (("columns", 1000), ("steps", 100)):
+        value = getattr(config, name)
+        check_field(name, value, is_whole(value) and 1 <= value <= most, f"1 to {most}")
+    check_most(config.max_ratings)
+    check_seed("sampling_seed", config.sampling_seed)
+    check_seed("start_seed", config.start_seed)
 
 
 def check_most(most: Any) -> None:

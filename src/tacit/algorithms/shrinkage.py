@@ -14,17 +14,21 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
 __all__ = [
+    "MOST_DIRECTIONS",
     "Factors",
     "Setting",
     "divided",
     "factors_by_products",
     "factors_of_matrix",
+    "matrix_fits",
     "start_of_products",
 ]
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats, int], Floats]
 
+MOST_DIRECTIONS = 200
+_EXACT_ITEMS = 4000  # up to so many, the items-by-items matrix is released
 _FIRST = 32  # directions that are sought at first
 _ROUNDS = 8  # in which the diagonal is filled in
 _SLIGHT = 1e-3  # of the largest eigenvalue: what is left out after a division
@@ -85,6 +89,11 @@ class Factors(NamedTuple):
 
     loadings: Floats
     doubt: Floats
+
+
+def matrix_fits(eigen: str, items: int) -> bool:
+    """Whether the matrix itself is released; "auto" asks for it up to 4000 items."""
+    return items <= _EXACT_ITEMS if eigen == "auto" else eigen == "exact"
 
 
 def factors_of_matrix(matrix: Floats, setting: Setting) -> Factors:

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.options import (
+    AccountingName,
     AsJson,
+    Delta,
+    Duplicates,
     Implicit,
     ItemColumn,
     ItemsPath,
+    NeighboursName,
+    NoiseSeed,
+    NoPrivacy,
     RatingColumn,
     Strict,
+    Threads,
     TopItems,
     UserColumn,
     show_json,
@@ -42,12 +49,10 @@ def run(
     epsilon: Annotated[
         float | None, typer.Option(help="The privacy loss that may not be exceeded.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="... except with this probability.")] = 1e-6,
-    neighbours: Annotated[str, typer.Option(help="replace or add_remove.")] = "replace",
-    accounting: Annotated[str, typer.Option(help="exact, or paper for comparison.")] = "exact",
-    no_privacy: Annotated[
-        bool, typer.Option("--no-privacy", help="No noise: the model is NOT PRIVATE.")
-    ] = False,
+    delta: Delta = 1e-6,
+    neighbours: NeighboursName = "replace",
+    accounting: AccountingName = "exact",
+    no_privacy: NoPrivacy = False,
     items: ItemsPath = None,
     top_items: TopItems = None,
     max_ratings: Annotated[
@@ -66,16 +71,12 @@ def run(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder that lets a killed fit go on.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads; all cores if left out.")] = None,
+    threads: Threads = None,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
-    duplicates: Annotated[
-        str, typer.Option(help="error, last or mean, for pairs given twice.")
-    ] = "error",
-    noise_seed_unsafe: Annotated[
-        int | None, typer.Option(help="Repeatable noise: NOT PRIVATE.")
-    ] = None,
+    duplicates: Duplicates = "error",
+    noise_seed_unsafe: NoiseSeed = None,
     strict: Strict = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say what was chosen, and why.")

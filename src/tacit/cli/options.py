@@ -14,14 +14,21 @@ if TYPE_CHECKING:
     from tacit.models import Model, Recommendation
 
 __all__ = [
+    "AccountingName",
     "AsJson",
+    "Delta",
+    "Duplicates",
     "Implicit",
     "ItemColumn",
     "ItemsPath",
     "ModelPath",
+    "NeighboursName",
+    "NoPrivacy",
+    "NoiseSeed",
     "OwnPath",
     "RatingColumn",
     "Strict",
+    "Threads",
     "TopItems",
     "UserColumn",
     "read_own",
@@ -54,6 +61,15 @@ Implicit = Annotated[
     bool,
     typer.Option("--implicit", help="There are no ratings, only users and what they touched."),
 ]
+Delta = Annotated[float, typer.Option(help="... except with this probability.")]
+NeighboursName = Annotated[str, typer.Option(help="replace or add_remove.")]
+AccountingName = Annotated[str, typer.Option(help="exact, or paper for comparison.")]
+NoPrivacy = Annotated[
+    bool, typer.Option("--no-privacy", help="No noise: the model is NOT PRIVATE.")
+]
+Threads = Annotated[int | None, typer.Option(help="Threads; all cores if left out.")]
+Duplicates = Annotated[str, typer.Option(help="error, last or mean, for pairs given twice.")]
+NoiseSeed = Annotated[int | None, typer.Option(help="Repeatable noise: NOT PRIVATE.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 

@@ -9,11 +9,18 @@ import typer
 
 from tacit.cli.fit import algorithm_of, budget_of, check_folder, report, with_bar
 from tacit.cli.options import (
+    AccountingName,
     AsJson,
+    Delta,
+    Duplicates,
     ItemColumn,
     ItemsPath,
+    NeighboursName,
+    NoiseSeed,
+    NoPrivacy,
     RatingColumn,
     Strict,
+    Threads,
     TopItems,
     UserColumn,
 )
@@ -45,28 +52,22 @@ def run(
     epsilon: Annotated[
         float | None, typer.Option(help="The privacy loss of search and fit together.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="... except with this probability.")] = 1e-6,
-    neighbours: Annotated[str, typer.Option(help="replace or add_remove.")] = "replace",
-    accounting: Annotated[str, typer.Option(help="exact, or paper for comparison.")] = "exact",
-    no_privacy: Annotated[
-        bool, typer.Option("--no-privacy", help="No noise: the model is NOT PRIVATE.")
-    ] = False,
+    delta: Delta = 1e-6,
+    neighbours: NeighboursName = "replace",
+    accounting: AccountingName = "exact",
+    no_privacy: NoPrivacy = False,
     share: Annotated[float, typer.Option(help="Of the budget, for the search.")] = 0.3,
     items: ItemsPath = None,
     top_items: TopItems = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder that lets a killed search go on.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads; all cores if left out.")] = None,
+    threads: Threads = None,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
-    duplicates: Annotated[
-        str, typer.Option(help="error, last or mean, for pairs given twice.")
-    ] = "error",
-    noise_seed_unsafe: Annotated[
-        int | None, typer.Option(help="Repeatable noise: NOT PRIVATE.")
-    ] = None,
+    duplicates: Duplicates = "error",
+    noise_seed_unsafe: NoiseSeed = None,
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
