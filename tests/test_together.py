@@ -43,9 +43,9 @@ def test_classes_tell_who_rates_together(noise_sd: float) -> None:
     seen = lists(1)
     edges = classes_of_lengths(ITEMS, 100.0)
     fine = found(seen, edges, noise_sd)
-    assert worst(fine.pairs, seen, 1) < 0.1
-    assert worst(fine.squares, seen, 2) < 0.2
-    assert worst(found(seen, (), noise_sd).pairs, seen, 1) > 0.3
+    assert worst(fine.pairs(), seen, 1) < 0.1
+    assert worst(fine.squares(), seen, 2) < 0.2
+    assert worst(found(seen, (), noise_sd).pairs(), seen, 1) > 0.3
 
 
 def test_weights_singles_and_people_are_those_of_the_counts() -> None:
@@ -63,7 +63,7 @@ def test_weights_that_noise_drowns_are_as_large_as_the_noise() -> None:
     rated = found(np.zeros((USERS, ITEMS), dtype=bool), (), noise_sd=5.0)
     assert np.all(rated.weights >= 5.0)
     assert np.all(rated.error <= 1.0)
-    assert np.all(np.isfinite(rated.pairs))
+    assert np.all(np.isfinite(rated.pairs()))
 
 
 def test_nobody_who_rated_anything_is_no_reason_to_divide_by_zero() -> None:

@@ -78,6 +78,9 @@ CASES: dict[str, Callable[[], Statistic]] = {
     "covariance after steps, tight clip": lambda: ResidualCovariance(
         plain(), tuple(step(t, 3.0) for t in range(4)), 1.5
     ),
+    "covariance of some items": lambda: ResidualCovariance(
+        plain(), tuple(step(t, 3.0) for t in range(4)), 1.5, np.array([0, 2, 3, 6])
+    ),
     "all ratings count": lambda: ResidualCovariance(plain(most=None), (), 3.0),
     "item sums": lambda: ItemSums(plain(most=None), RANGE),
     "item sums of few ratings": lambda: ItemSums(plain(most=3), RANGE),

@@ -16,11 +16,11 @@ from tacit.algorithms.preparation import (
 )
 from tacit.algorithms.shrinkage import (
     MOST_DIRECTIONS,
-    Factors,
     Setting,
+    best_known,
     factors_by_products,
     factors_of_matrix,
-    matrix_fits,
+    form_of,
     start_of_products,
 )
 from tacit.ledger import Ledger
@@ -46,15 +46,17 @@ class Interactions:
     User i touched d_i items; e_i is her 0/1 row.
 
     1. Item weights sum_i e_ij / sqrt(d_i).
-    2. Pairs S = sum_i e_i e_i^T / d_i + noise. If user i touches item j with mean
-       d_i p_j (1 + f_j . u_i), with tastes u_i of mean 0 and variance I, then off its diagonal
+    2. Pairs S = sum_i e_i e_i^T / d_i + noise, of the 4000 items that are touched most, by their
+       weights, if there are more. If user i touches item j with mean d_i p_j (1 + f_j . u_i), with
+       tastes u_i of mean 0 and variance I, then off its diagonal
 
            E S_jk = |Omega| p_j p_k (1 + f_j . f_k).
 
     3. Both tell the shares p, combined by their noise (algorithms.popularity).
     4. S - |Omega| p p^T, with all that is along p taken off from both sides, so that errors of p
        do not pass for tastes; then F is what neither noise nor chance can have made
-       (algorithms.shrinkage, with q_j = p_j sqrt|Omega|), moved so that sum_j p_j f_j = 0.
+       (algorithms.shrinkage, with q_j = p_j sqrt|Omega|), moved so that sum_j p_j f_j = 0. Items
+       that S is not of have no tastes.
     5. Locally: models.implicit.InteractionRule.
 
     No cap on d_i is needed. Where nothing stands out from noise, F has no columns, and everyone
@@ -74,7 +76,8 @@ class Interactions:
     rank: int | None = None
     """At most this many directions; None: the noise decides."""
     eigen: Literal["auto", "exact", "block"] = "auto"
-    """Whether S itself is released, or products with it; "auto": S up to 4000 items."""
+    """Whether S is released, of all items ("exact") or of the 4000 touched most ("auto"), or
+    products with S of all items ("block")."""
     columns: int = 16
     """Of the block, for "block"."""
     steps: int = 3
@@ -97,7 +100,7 @@ class Interactions:
             ledger.reserve("user count", UserCount().sensitivity, _COUNT_SHARE)
             left -= _COUNT_SHARE
         ledger.reserve(_WEIGHTS, ItemCounts(facts.n_items).sensitivity, self.weight_share)
-        if self._exact(facts):
+        if self.eigen != "block":
             pairs = ResidualCovariance(self._bounds(facts), (), 1.0)
             ledger.reserve(_PAIRS, pairs.sensitivity, left)
             return
@@ -111,32 +114,39 @@ class Interactions:
         if facts.n_users is None:
             users = max(1.0, float(mechanism.release("user count", UserCount())[0]))
         weights = mechanism.release(_WEIGHTS, ItemCounts(facts.n_items))
-        if self._exact(facts):
-            shares, factors = self._from_pairs(mechanism, facts, weights, users)
-        else:
-            shares, factors = self._from_products(mechanism, facts, weights, users)
-        centred = factors.loadings - shares @ factors.loadings
-        return InteractionRule(np.ascontiguousarray(centred), shares)
+        find = self._from_products if self.eigen == "block" else self._from_pairs
+        shares, loadings = find(mechanism, facts, weights, users)
+        return InteractionRule(np.ascontiguousarray(loadings), shares)
 
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""
         used = {field.name: getattr(self, field.name) for field in fields(self)}
-        return public_settings(
-            self.name, used | {"eigen": "exact" if self._exact(facts) else "block"}
-        )
+        return public_settings(self.name, used | {"eigen": form_of(self.eigen, facts.n_items)})
 
     def _from_pairs(
         self, mechanism: Mechanism, facts: Facts, weights: Floats, users: float
-    ) -> tuple[Floats, Factors]:
-        """Release S; return shares and factors."""
-        pairs = mechanism.release(_PAIRS, ResidualCovariance(self._bounds(facts), (), 1.0))
-        noise_sd = mechanism.noise_sd(_PAIRS)
-        shares = popularity(weights, mechanism.noise_sd(_WEIGHTS), pairs, noise_sd)
+    ) -> tuple[Floats, Floats]:
+        """Release S; return shares and tastes, of all items."""
+        known = best_known(self.eigen, weights)
+        statistic = ResidualCovariance(self._bounds(facts), (), 1.0, known)
+        pairs, noise_sd = mechanism.release(_PAIRS, statistic), mechanism.noise_sd(_PAIRS)
+        every = positive(weights, mechanism.noise_sd(_WEIGHTS))
+        every /= every.sum()
+        shares = popularity(weights[known], mechanism.noise_sd(_WEIGHTS), pairs, noise_sd)
+        shares *= every[known].sum()
+        every[known] = shares
+        found = self._tastes(pairs, noise_sd, shares, users)
+        loadings = np.zeros((facts.n_items, found.shape[1]))
+        loadings[known] = found
+        return every, loadings
+
+    def _tastes(self, pairs: Floats, noise_sd: float, shares: Floats, users: float) -> Floats:
+        """Return what goes together beyond popularity, centred, of the items of S."""
         expected = np.outer(shares, shares)
         np.fill_diagonal(pairs, 0.0)
         fitted = float(np.sum(pairs * expected))
         fitted /= max(float(np.sum(expected**2) - np.sum(shares**4)), 1e-300)
-        total = _within(fitted, users, facts.n_items)
+        total = _within(fitted, users, shares.size)
         setting = self._setting(shares, total, users, noise_sd / math.sqrt(2.0))
         excess = pairs - total * expected
         np.fill_diagonal(excess, 0.0)
@@ -144,12 +154,12 @@ class Interactions:
         along = excess @ test
         excess -= np.outer(shares, along) + np.outer(along, shares)
         excess += float(test @ along) * expected
-        return shares, factors_of_matrix(excess, setting)
+        return _centred(factors_of_matrix(excess, setting).loadings, shares)
 
     def _from_products(
         self, mechanism: Mechanism, facts: Facts, weights: Floats, users: float
-    ) -> tuple[Floats, Factors]:
-        """Release products with S; return shares, which weights alone tell, and factors."""
+    ) -> tuple[Floats, Floats]:
+        """Release products with S; return shares, which weights alone tell, and tastes."""
         shares = positive(weights, mechanism.noise_sd(_WEIGHTS))
         total = _within(float(shares.sum()) ** 2 / users, users, facts.n_items)
         shares /= shares.sum()
@@ -165,7 +175,8 @@ class Interactions:
             return np.asarray(found - np.outer(shares, test @ found) + diagonal)
 
         start = start_of_products(setting, self._columns(facts))
-        return shares, factors_by_products(product, start, self.steps, setting)
+        factors = factors_by_products(product, start, self.steps, setting)
+        return shares, _centred(factors.loadings, shares)
 
     def _setting(self, shares: Floats, total: float, users: float, noise_sd: float) -> Setting:
         """Return the numbers of the estimate; S_jk varies by chance by about users p_j p_k."""
@@ -189,8 +200,10 @@ class Interactions:
     def _columns(self, facts: Facts) -> int:
         return min(self.columns, facts.n_items)
 
-    def _exact(self, facts: Facts) -> bool:
-        return matrix_fits(self.eigen, facts.n_items)
+
+def _centred(loadings: Floats, shares: Floats) -> Floats:
+    """Move tastes so that they are zero on average."""
+    return np.asarray(loadings - shares @ loadings / shares.sum())
 
 
 def _within(total: float, users: float, items: int) -> float:

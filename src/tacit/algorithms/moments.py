@@ -19,10 +19,11 @@ from tacit.algorithms.shrinkage import (
     MOST_DIRECTIONS,
     Factors,
     Setting,
+    best_known,
     divided,
     factors_by_products,
     factors_of_matrix,
-    matrix_fits,
+    form_of,
     start_of_products,
 )
 from tacit.algorithms.together import Coverage, classes_of_lengths, coverage
@@ -76,7 +77,8 @@ class Moments:
 
            S = sum_i z_i z_i^T / d_i + noise,   rows with mean square above s scaled down to it.
 
-       Its trace tells how much was lost by scaling down, and that is made up for. In expectation
+       of the 4000 items that are rated most, by their weights, if there are more. Its trace tells
+       how much was lost by scaling down, and that is made up for. In expectation
        S_jk = N_jk (F F^T)_jk off the diagonal. F is what noise cannot have made
        (algorithms.shrinkage); the noise decides how many directions. The diagonal tells how far
        each item's ratings vary beyond F.
@@ -104,7 +106,8 @@ class Moments:
     rank: int | None = None
     """At most this many directions; None: the noise decides."""
     eigen: Literal["auto", "exact", "block"] = "auto"
-    """Whether S itself is released, or products with it; "auto": S up to 4000 items."""
+    """Whether S is released, of all items ("exact") or of the 4000 rated most ("auto"), or products
+    with S of all items ("block")."""
     columns: int = 16
     """Of the block, for "block"."""
     steps: int = 3
@@ -132,7 +135,7 @@ class Moments:
         effects = RowSums(bounds).sensitivity
         ledger.reserve("item effects", effects, self.effect_share, scaled=True)
         left = 1.0 - self.spread_share - self.weight_share - self.effect_share
-        if self._exact(facts.n_items):
+        if self._by_pairs:
             moment = ResidualCovariance(bounds, (), 1.0).sensitivity
             ledger.reserve("covariance 1", moment, left, scaled=True)
             return
@@ -151,18 +154,18 @@ class Moments:
             noise_sd=0.0,  # known once the release is made
             sampling=math.sqrt(spreads.users) * spreads.rating * items.rated.shares,
             users=spreads.users,
-            single=self._headroom(facts.n_items) * spreads.rating,
+            single=self._headroom * spreads.rating,
             width=facts.rating_range[1] - facts.rating_range[0],
             most=min(self.rank or MOST_DIRECTIONS, facts.n_items),
             seed=self.start_seed,
         )
-        find = self._by_matrix if self._exact(facts.n_items) else self._by_products
+        find = self._by_matrix if self._by_pairs else self._by_products
         return self._rule(items, spreads, *find(mechanism, items, spreads, setting))
 
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""
         used = {field.name: getattr(self, field.name) for field in fields(self)}
-        used["eigen"] = "exact" if self._exact(facts.n_items) else "block"
+        used["eigen"] = form_of(self.eigen, facts.n_items)
         return public_settings(self.name, used)
 
     def _spreads(self, mechanism: Mechanism, facts: Facts) -> _Spreads:
@@ -210,22 +213,28 @@ class Moments:
         self, mechanism: Mechanism, items: _Items, spreads: _Spreads, setting: Setting
     ) -> tuple[Factors, Floats]:
         """Release the second moment; return factors, and how items' own variances differ."""
-        bounds, rated = self._residuals(items.means, spreads), items.rated
-        statistic = ResidualCovariance(bounds, (), bounds.norm)
+        known = best_known(self.eigen, items.rated.weights)
+        rated = items.rated.among(known)
+        bounds = self._residuals(items.means, spreads)
+        statistic = ResidualCovariance(bounds, (), bounds.norm, known)
         noise_sd = mechanism.noise_sd("covariance 1", statistic.sensitivity)
         moment = mechanism.release("covariance 1", statistic)
-        expected = float(rated.people @ self._left(rated.lengths, spreads))
-        lost = min(max(expected / max(float(np.trace(moment)), 1e-300), 1.0), _MOST_LOST)
+        part = float(rated.singles.sum() / items.rated.singles.sum())
+        lost = self._lost(float(np.trace(moment)) / part, items.rated, spreads)
         moment, noise_sd = lost * moment, lost * noise_sd
         swollen = np.diag(moment).copy()
         chance = max(1.0, _HEADROOM * lost) * spreads.rating**2  # people differ in how they vary
         setting = setting._replace(
+            reach=setting.reach[known],
             noise_sd=noise_sd / math.sqrt(2.0),
+            sampling=setting.sampling[known],
             single=lost * setting.single,
-            uneven=noise_sd**2 / 2 + chance * rated.squares,
+            most=min(setting.most, known.size),
+            uneven=noise_sd**2 / 2 + chance * rated.squares(),
         )
-        factors = divided(factors_of_matrix(moment, setting), setting.reach, rated.pairs)
-        return factors, _own(swollen, noise_sd, rated, spreads.rating, factors)
+        factors = divided(factors_of_matrix(moment, setting), setting.reach, rated.pairs())
+        own = _own(swollen, noise_sd, rated, spreads.rating, factors)
+        return _of_all(factors, own, known, items.rated)
 
     def _by_products(
         self, mechanism: Mechanism, items: _Items, spreads: _Spreads, setting: Setting
@@ -254,8 +263,13 @@ class Moments:
             noise=np.maximum(left + own, 0.2 * left) + factors.doubt + items.doubt,
             centre=False,
             shrink=0.0,
-            source="covariance" if self._exact(own.size) else "product",
+            source="covariance" if self._by_pairs else "product",
         )
+
+    def _lost(self, trace: float, rated: Coverage, spreads: _Spreads) -> float:
+        """Return by how much a second moment of this trace is too small: rows were scaled down."""
+        expected = float(rated.people @ self._left(rated.lengths, spreads))
+        return min(max(expected / max(trace, 1e-300), 1.0), _MOST_LOST)
 
     def _left(self, lengths: Floats, spreads: _Spreads) -> Floats:
         """Return the variance that is left of a rating when a user's own level is taken off.
@@ -269,15 +283,16 @@ class Moments:
 
     def _residuals(self, offsets: Floats, spreads: _Spreads) -> RowBounds:
         """Return how rows are bounded once it is known how far they spread."""
-        norm = math.sqrt(self._headroom(offsets.size) * spreads.rating)
+        norm = math.sqrt(self._headroom * spreads.rating)
         return replace(self._bounds(offsets, norm), shrink=self._shrink(spreads))
 
-    def _headroom(self, items: int) -> float:
-        """Return over how many times the average mean square rows are scaled down.
+    @property
+    def _headroom(self) -> float:
+        """Over how many times the average mean square rows are scaled down.
 
         Products do not tell the trace, so what is lost cannot be made up for: less is taken off.
         """
-        return _HEADROOM if self._exact(items) else _BLOCK_HEADROOM
+        return _HEADROOM if self._by_pairs else _BLOCK_HEADROOM
 
     def _shrink(self, spreads: _Spreads) -> float:
         return min(self.level_shrink, spreads.rating / spreads.level)
@@ -290,13 +305,33 @@ class Moments:
 
     def _classes(self, noise_sd: float, facts: Facts, users: float) -> tuple[int, ...]:
         """Return the classes of lengths of lists: as many as noise leaves legible."""
-        if not self._exact(facts.n_items):
+        if not self._by_pairs:
             return ()
         noise = noise_sd * math.sqrt(facts.n_items)
         return classes_of_lengths(facts.n_items, _LEGIBLE * users / max(noise, 1e-300))
 
-    def _exact(self, items: int) -> bool:
-        return matrix_fits(self.eigen, items)
+    @property
+    def _by_pairs(self) -> bool:
+        """Whether a matrix is released, not products with it."""
+        return self.eigen != "block"
+
+
+def _of_all(
+    factors: Factors, own: Floats, known: NDArray[np.int64], rated: Coverage
+) -> tuple[Factors, Floats]:
+    """Return factors and own variances of all items from those of the best-known ones.
+
+    The others have no loadings; what theirs would explain, as much as on average, is in doubt.
+    """
+    items = rated.weights.size
+    if known.size == items:
+        return factors, own
+    energy = np.sum(factors.loadings**2, axis=1)
+    share = rated.shares[known]
+    doubt = np.full(items, float(share @ energy / share.sum()))
+    loadings, every = np.zeros((items, factors.loadings.shape[1])), np.zeros(items)
+    loadings[known], doubt[known], every[known] = factors.loadings, factors.doubt, own
+    return Factors(loadings, doubt), every
 
 
 def _own(
@@ -309,7 +344,8 @@ def _own(
     measured = swollen / rated.singles
     gaps = measured - np.sum(factors.loadings**2, axis=1)
     gaps -= float(rated.shares @ gaps)
-    variances = (noise_sd**2 + 2 * rating**2 * np.diag(rated.squares)) / rated.singles**2
+    alone = (1 / (rated.people * rated.lengths)) @ rated.held**2  # the diagonal of squares
+    variances = (noise_sd**2 + 2 * rating**2 * alone) / rated.singles**2
     variances += (measured * rated.error) ** 2
     return shrunk(gaps, variances, 0.02 * rating).estimates
 

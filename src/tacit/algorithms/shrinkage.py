@@ -17,10 +17,11 @@ __all__ = [
     "MOST_DIRECTIONS",
     "Factors",
     "Setting",
+    "best_known",
     "divided",
     "factors_by_products",
     "factors_of_matrix",
-    "matrix_fits",
+    "form_of",
     "start_of_products",
 ]
 
@@ -28,9 +29,10 @@ Floats = NDArray[np.float64]
 Product = Callable[[Floats, int], Floats]
 
 MOST_DIRECTIONS = 200
-_EXACT_ITEMS = 4000  # up to so many, the items-by-items matrix is released
+_MATRIX_ITEMS = 4000  # that a released items-by-items matrix is of at the most, if not asked for
 _FIRST = 32  # directions that are sought at first
 _ROUNDS = 8  # in which the diagonal is filled in
+_SOLVED = 1e-6  # how far eigenvalues may be off, relative to themselves
 _SLIGHT = 1e-3  # of the largest eigenvalue: what is left out after a division
 _TYPICAL = 0.05  # of a factor's entries, over the rating range: how items are weighed
 
@@ -91,9 +93,15 @@ class Factors(NamedTuple):
     doubt: Floats
 
 
-def matrix_fits(eigen: str, items: int) -> bool:
-    """Whether the matrix itself is released; "auto" asks for it up to 4000 items."""
-    return items <= _EXACT_ITEMS if eigen == "auto" else eigen == "exact"
+def best_known(eigen: str, weights: Floats) -> NDArray[np.int64]:
+    """Return the items that a released matrix is of: all, or for "auto" the 4000 rated most."""
+    most = weights.size if eigen == "exact" else _MATRIX_ITEMS
+    return np.sort(np.argsort(-weights, kind="stable")[:most])
+
+
+def form_of(eigen: str, items: int) -> str:
+    """Return the form that is used: "auto" is exact where there are no more items than it takes."""
+    return "exact" if eigen == "auto" and items <= _MATRIX_ITEMS else eigen
 
 
 def factors_of_matrix(matrix: Floats, setting: Setting) -> Factors:
@@ -125,9 +133,10 @@ def divided(factors: Factors, reach: Floats, pairs: Floats) -> Factors:
     scaled = factors.loadings * reach[:, None]
     if scaled.shape[1] == 0:
         return factors
-    values, vectors = np.linalg.eigh(scaled @ scaled.T * np.outer(reach, reach) / pairs)
-    keep = values > _SLIGHT * values[-1]
-    loadings = vectors[:, keep] * np.sqrt(values[keep]) / np.maximum(reach, 1e-300)[:, None]
+    matrix = scaled @ scaled.T * np.outer(reach, reach) / pairs
+    slight = _SLIGHT * float(_leading(matrix, 1)[0][-1])
+    values, vectors = _above(matrix, slight, min(scaled.shape[1] + 8, len(matrix)))
+    loadings = vectors * np.sqrt(values) / np.maximum(reach, 1e-300)[:, None]
     return factors._replace(loadings=np.ascontiguousarray(loadings))
 
 
@@ -192,7 +201,7 @@ def _leading(matrix: Floats, wanted: int) -> tuple[Floats, Floats]:
     """Return the largest eigenvalues, in rising order, with their vectors."""
     items = len(matrix)
     if items > 500 and wanted < items // 5:
-        values, vectors = eigsh(matrix, k=wanted, which="LA", v0=np.ones(items))
+        values, vectors = eigsh(matrix, k=wanted, which="LA", v0=np.ones(items), tol=_SOLVED)
         order = np.argsort(values)
         return values[order], vectors[:, order]
     values, vectors = np.linalg.eigh(matrix)

@@ -25,24 +25,39 @@ class Coverage(NamedTuple):
         weights: sum_i e_ij / sqrt(d_i), for each item.
         error: the sd of the noise in a weight, over the weight.
         singles: sum_i e_ij / d_i, for each item.
-        pairs: sum_i e_ij e_ik / d_i, items by items.
-        squares: sum_i e_ij e_ik / d_i^2, items by items.
         people: how many have lists of about each of the `lengths`.
         lengths: of lists, typical for each class.
+        held: the weights of each class, classes by items.
     """
 
     weights: Floats
     error: Floats
     singles: Floats
-    pairs: Floats
-    squares: Floats
     people: Floats
     lengths: Floats
+    held: Floats
 
     @property
     def shares(self) -> Floats:
         """Each item's share of all ratings."""
         return np.asarray(self.weights / self.weights.sum())
+
+    def pairs(self) -> Floats:
+        """Return sum_i e_ij e_ik / d_i, items by items."""
+        return np.asarray((self.held / self.people[:, None]).T @ self.held)
+
+    def squares(self) -> Floats:
+        """Return sum_i e_ij e_ik / d_i^2, items by items."""
+        return np.asarray((self.held / (self.people * self.lengths)[:, None]).T @ self.held)
+
+    def among(self, items: NDArray[np.int64]) -> "Coverage":
+        """Return what is known of these items only."""
+        return self._replace(
+            weights=self.weights[items],
+            error=self.error[items],
+            singles=self.singles[items],
+            held=self.held[:, items],
+        )
 
 
 def classes_of_lengths(most: int, affordable: float) -> tuple[int, ...]:
@@ -87,16 +102,13 @@ def _of_classes(held: Floats, lengths: Floats, users: float, noise_sd: float) ->
     """Return the coverage of classes of lists of about the given lengths, of so many users."""
     weights, roots = held.sum(axis=0), np.sqrt(lengths)
     roots = np.maximum(roots * float(np.sum(held.sum(axis=1) / roots)) / users, 1.0)
-    people = held.sum(axis=1) / roots
-    each = held / np.sqrt(people)[:, None]
     return Coverage(
         weights=weights,
         error=noise_sd / weights,
         singles=(1 / roots) @ held,
-        pairs=each.T @ each,
-        squares=(each / roots[:, None] ** 2).T @ each,
-        people=people,
+        people=held.sum(axis=1) / roots,
         lengths=roots**2,
+        held=held,
     )
 
 

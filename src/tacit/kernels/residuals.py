@@ -137,23 +137,39 @@ def _residual(rows, fitted, i, step, scratch):
 
 
 @njit(cache=True, nogil=True)
-def covariance(rows, fitted, step, quanta, lo, hi, total):
+def _placed(units, items, places, at):
+    """Bring what has a place in the matrix to the front, with its places; return how many."""
+    count = 0
+    for p in range(items.size):
+        place = places[items[p]]
+        if place >= 0:
+            units[count] = units[p]
+            at[count] = place
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def covariance(rows, fitted, step, quanta, places, lo, hi, total):
     """Take one local step (none if its gain is zero) and add the users' outer products.
 
+    `places` says where in the matrix an item is, or -1 if it is left out; places rise with items.
     Only the upper triangle of `total` is written: rows are sorted by item.
     """
     longest = _longest(rows.indptr, lo, hi)
     scratch = np.empty((2, longest))
     units = np.empty(longest, dtype=np.int64)
+    at = np.empty(longest, dtype=np.int32)
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
         _quantise(residual, quanta, units)
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        for p in range(residual.size):
+        count = _placed(units, items, places, at)
+        for p in range(count):
             unit = units[p]
-            row = total[items[p]]
-            for q in range(p, residual.size):
-                row[items[q]] += unit * units[q]
+            row = total[at[p]]
+            for q in range(p, count):
+                row[at[q]] += unit * units[q]
 
 
 @njit(cache=True, nogil=True)

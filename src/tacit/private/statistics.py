@@ -137,31 +137,49 @@ class _OfResiduals:
 class ResidualCovariance(_OfResiduals, OuterProducts):
     """W = sum_i A_i^T A_i, the second moment of the users' residuals on Omega.
 
-    A_i = P(Y_i - Y*_i) after the published `steps`, clipped to ||A_i|| <= `bound`.
+    A_i = P(Y_i - Y*_i) after the published `steps`, clipped to ||A_i|| <= `bound`. Where `items`
+    are given, published ones in increasing order, W has these rows and columns only.
 
     *Paper:* Algorithm 1, W^(t); with no steps Algorithm 4, W.
     *Guarantee:* that of OuterProducts. A user's residual depends on her own row and on what is
     published only, so nobody else's term moves. The clip is made and checked in integers
-    (kernels.residuals).
+    (kernels.residuals), on all of her residual; a part of it is no longer than the whole.
     """
 
     bounds: RowBounds
     steps: tuple[RankOneStep, ...]
     bound: float
+    items: NDArray[np.int64] | None = None
     symmetric: bool = field(default=True, init=False)
     term_bits: int = field(default=52, init=False)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Items by items, of those that are asked for."""
+        size = self.bounds.offsets.size if self.items is None else self.items.size
+        return (size, size)
+
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Take the newest step and sum the outer products, in one pass over the ratings."""
-        quanta = quanta_of(self.bound, unit)
+        quanta, places = quanta_of(self.bound, unit), _places(self.items, self.bounds.offsets.size)
 
         def part(arrays: RowArrays, fitted: Fitted, step: StepArrays, lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)
-            covariance(arrays, fitted, step, quanta, lo, hi, total)
+            covariance(arrays, fitted, step, quanta, places, lo, hi, total)
             return total
 
         total = self._pass(rows, each, part)
         return total + np.triu(total, 1).T
+
+
+def _places(items: NDArray[np.int64] | None, n_items: int) -> NDArray[np.int32]:
+    """Return where each item is in a matrix of these items, -1 where it is not."""
+    places = np.full(n_items, -1, dtype=np.int32)
+    chosen = np.arange(n_items) if items is None else items
+    if np.any(np.diff(chosen) <= 0) or np.any(chosen < 0) or np.any(chosen >= n_items):
+        raise PrivacyError("the items of a matrix must rise, each once; nothing was summed")
+    places[chosen] = np.arange(chosen.size)
+    return places
 
 
 def quanta_of(bound: float, unit: float) -> Quanta:
