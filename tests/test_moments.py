@@ -203,6 +203,28 @@ def test_noise_has_no_directions(monkeypatch: pytest.MonkeyPatch, items: int, sk
         assert alarms(monkeypatch, items, skew, scale=0.7) > 20
 
 
+@pytest.mark.parametrize(("items", "skew"), [(300, 0.0), (300, 0.7), (900, 0.0)])
+def test_noise_of_many_items_seldom_passes_the_few_that_are_drawn(items: int, skew: float) -> None:
+    """In fewer than one of 20; and the twin: a threshold a tenth lower, in more than one of four.
+
+    Ten thresholds are compared with 30 matrices each.
+    """
+    rng = np.random.default_rng(6)
+    weights = setting(items, skew=skew).weights()
+    even = np.outer(weights, weights)
+    tops = []
+    for _ in range(30):
+        noise = wigner(rng, items) * even
+        np.fill_diagonal(noise, 0.0)
+        tops.append(shrinkage._leading(noise, 1)[0][-1])
+    levels = [
+        shrinkage._top_of_noise(setting(items, skew=skew, seed=seed), weights) for seed in range(10)
+    ]
+    passed = np.mean(np.greater.outer(tops, levels))
+    assert passed < 0.05
+    assert np.mean(np.greater.outer(tops, np.multiply(levels, 0.9))) > 0.25
+
+
 @pytest.mark.parametrize("items", [5, 20, 100])
 def test_products_of_noise_have_no_directions(items: int) -> None:
     """In fewer than one of 20 fits, of 200."""

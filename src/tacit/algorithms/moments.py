@@ -42,8 +42,8 @@ Floats = NDArray[np.float64]
 _VAGUE = 100.0  # prior variance of the overall mean, in half ranges squared
 _LEGIBLE = 0.1  # of the users: noise in the weight of a class that is no more than that
 _MOST_LOST = 4.0  # by which a second moment of scaled-down rows is made up for
-_BLOCK_HEADROOM = 1.0  # the same as what follows, where products are released
 _HEADROOM = 0.7  # rows are scaled down if their mean square passes so many times the average
+_WIDE_HEADROOM = 1.0  # where what is lost by it cannot be made up for: in sums, and in products
 
 
 class _Spreads(NamedTuple):
@@ -200,7 +200,7 @@ class Moments:
         counts = mechanism.release("item weights", ItemCounts(facts.n_items, edges))
         rated = coverage(np.atleast_2d(counts), noise_sd, edges, spreads.users)
         overall = np.full(facts.n_items, spreads.overall)
-        statistic = RowSums(self._residuals(overall, spreads))
+        statistic = RowSums(self._residuals(overall, spreads, _WIDE_HEADROOM))
         noise_sd = mechanism.noise_sd("item effects", statistic.sensitivity)
         effects = mechanism.release("item effects", statistic)
         variances = (noise_sd**2 + spreads.rating * spreads.users * rated.shares) / rated.weights**2
@@ -215,7 +215,7 @@ class Moments:
         """Release the second moment; return factors, and how items' own variances differ."""
         known = best_known(self.eigen, items.rated.weights)
         rated = items.rated.among(known)
-        bounds = self._residuals(items.means, spreads)
+        bounds = self._residuals(items.means, spreads, self._headroom)
         statistic = ResidualCovariance(bounds, (), bounds.norm, known)
         noise_sd = mechanism.noise_sd("covariance 1", statistic.sensitivity)
         moment = mechanism.release("covariance 1", statistic)
@@ -240,7 +240,8 @@ class Moments:
         self, mechanism: Mechanism, items: _Items, spreads: _Spreads, setting: Setting
     ) -> tuple[Factors, Floats]:
         """Release products with the second moment; return factors. Own variances stay unknown."""
-        bounds, columns = self._residuals(items.means, spreads), min(self.columns, items.means.size)
+        bounds = self._residuals(items.means, spreads, self._headroom)
+        columns = min(self.columns, items.means.size)
 
         def product(block: Floats, step: int) -> Floats:
             statistic = ResidualProduct(bounds, (), bounds.norm, block)
@@ -281,18 +282,18 @@ class Moments:
         rating = (1 - 1 / every) ** 2 + (lengths - 1) / every**2
         return np.asarray(spreads.rating * rating + spreads.level * (k / every) ** 2)
 
-    def _residuals(self, offsets: Floats, spreads: _Spreads) -> RowBounds:
+    def _residuals(self, offsets: Floats, spreads: _Spreads, headroom: float) -> RowBounds:
         """Return how rows are bounded once it is known how far they spread."""
-        norm = math.sqrt(self._headroom * spreads.rating)
+        norm = math.sqrt(headroom * spreads.rating)
         return replace(self._bounds(offsets, norm), shrink=self._shrink(spreads))
 
     @property
     def _headroom(self) -> float:
-        """Over how many times the average mean square rows are scaled down.
+        """Over how many times the average mean square rows of the second moment are scaled down.
 
         Products do not tell the trace, so what is lost cannot be made up for: less is taken off.
         """
-        return _HEADROOM if self._by_pairs else _BLOCK_HEADROOM
+        return _HEADROOM if self._by_pairs else _WIDE_HEADROOM
 
     def _shrink(self, spreads: _Spreads) -> float:
         return min(self.level_shrink, spreads.rating / spreads.level)

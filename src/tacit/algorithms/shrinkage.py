@@ -211,18 +211,21 @@ def _leading(matrix: Floats, wanted: int) -> tuple[Floats, Floats]:
 def _top_of_noise(setting: Setting, weights: Floats) -> float:
     """Return an eigenvalue that noise alone does not pass, nor a few users by chance.
 
-    The largest of several weighted matrices of noise alone, and n^(-2/3)/2 of it for how much it
-    varies; and what one user adds, or a few where there are no more.
+    The largest of several weighted matrices of noise alone, and some n^(-2/3) of it for how much
+    it varies, n the number of items that count: the more, the fewer were drawn. And what one user
+    adds, or a few where there are no more.
     """
     items = weights.size
+    draws = max(4, min(20, 8000 // items))
     rng = np.random.default_rng(setting.seed)
     sd = np.sqrt(setting.variances()) * np.outer(weights, weights)
     tops = []
-    for _ in range(max(1, min(20, 2000 // items))):
+    for _ in range(draws):
         upper = np.triu(rng.standard_normal((items, items)) * sd, 1)
         tops.append(float(_leading(upper + upper.T, 1)[0][-1]))
     few = setting.single * (1 + 10 / setting.users) * float(np.max(weights)) ** 2
-    return float(max(tops) * (1 + 0.5 * items ** (-2 / 3)) + few)
+    count = float(np.sum(sd**2) ** 2 / max(float(np.sum(np.sum(sd**2, axis=1) ** 2)), 1e-300))
+    return float(max(tops) * (1 + (0.25 + 8 / draws) * max(count, 1.0) ** (-2 / 3)) + few)
 
 
 def _shrunk(

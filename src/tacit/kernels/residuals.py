@@ -150,6 +150,16 @@ def _placed(units, items, places, at):
 
 
 @njit(cache=True, nogil=True)
+def _add_outer(units, at, count, total):
+    """Add the outer product of a row of integers, at rising places, to the upper triangle."""
+    for p in range(count):
+        unit = units[p]
+        row = total[at[p]]
+        for q in range(p, count):
+            row[at[q]] += unit * units[q]
+
+
+@njit(cache=True, nogil=True)
 def covariance(rows, fitted, step, quanta, places, lo, hi, total):
     """Take one local step (none if its gain is zero) and add the users' outer products.
 
@@ -159,17 +169,16 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
     longest = _longest(rows.indptr, lo, hi)
     scratch = np.empty((2, longest))
     units = np.empty(longest, dtype=np.int64)
-    at = np.empty(longest, dtype=np.int32)
+    at = np.empty(longest, dtype=np.uint32)
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
         _quantise(residual, quanta, units)
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        count = _placed(units, items, places, at)
-        for p in range(count):
-            unit = units[p]
-            row = total[at[p]]
-            for q in range(p, count):
-                row[at[q]] += unit * units[q]
+        if len(total) == places.size:
+            _add_outer(units, items, items.size, total)
+        else:
+            count = _placed(units, items, places, at)
+            _add_outer(units, at, count, total)
 
 
 @njit(cache=True, nogil=True)
