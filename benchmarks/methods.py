@@ -1,4 +1,4 @@
-"""RMSE against epsilon, and seconds a fit, for every method of the paper on one set of ratings.
+"""RMSE against epsilon, and seconds a fit, for the default and the paper's methods on one set.
 
     python benchmarks/methods.py [--ratings FILE --rating-range LO HI] [--methods frank-wolfe oja]
                                  [--epsilons 0.1 1 5] [--draws 3] [--users 500000]
@@ -24,6 +24,7 @@ def configs(k: float | None, synthetic: bool) -> dict:
     rows = {"centre": False} if synthetic else PAID
     walk = {"shift": False, "residual_clip": 1.0, "nuclear_norm": k, **rows}
     return {
+        "moments": tacit.Moments(),
         "frank-wolfe": tacit.FrankWolfe(rounds=10, **walk),
         "oja": tacit.FrankWolfe(rounds=10, eigen="oja", oja_steps=6, **walk),
         "frank-wolfe, ridge": tacit.FrankWolfe(rounds=10, local="ridge", **walk),
