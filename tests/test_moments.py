@@ -391,12 +391,17 @@ def test_people_with_a_single_rating_do_not_move_the_level_of_all_to_the_end() -
 
 @pytest.mark.parametrize(
     ("kind", "users", "items", "per_user"),
-    [("tastes", 6000, 80, 25), ("popular", 4000, 150, 25), ("few", 5000, 100, 25)],
+    [
+        ("tastes", 6000, 80, 25),
+        ("popular", 4000, 150, 25),
+        ("few", 5000, 100, 25),
+        ("sparse", 8000, 100, 8),
+    ],
 )
 def test_stds_are_about_right(kind: str, users: int, items: int, per_user: int) -> None:
-    """At epsilon 1 the mean of z^2 is 0.8 to 1.25 times what it would be if all stds were right.
+    """At epsilon 1 the mean of z^2 is 0.85 to 1.2 times what it would be if all stds were right.
 
-    Some 15,000 to 30,000 ratings are held out: chance moves it by 1 to 2 %. Users' variances are
+    Some 12,000 to 30,000 ratings are held out: chance moves it by 1 to 2 %. Users' variances are
     cut off, so that stds of noisy people's ratings are rather too small.
     """
     world = synthesise(kind, users=users, items=items, per_user=per_user, test_fraction=0.2, seed=2)
@@ -406,5 +411,5 @@ def test_stds_are_about_right(kind: str, users: int, items: int, per_user: int) 
     )
     model = tacit.fit(train, epsilon=1.0, noise_seed_unsafe=1)
     found = calibrate(model, train, world.test)
-    assert 0.8 < found.mean_square / found.expected_square < 1.25
+    assert 0.85 < found.mean_square / found.expected_square < 1.2
     assert found.within_two == pytest.approx(found.expected_two, abs=0.03)
