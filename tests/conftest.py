@@ -1,9 +1,10 @@
-"""Ratings that many tests use."""
+"""Ratings and a spy that many tests use."""
 
 import numpy as np
 import pytest
 
 import tacit
+from tacit.private.statistics import BoundedSum, Statistic
 
 
 def ratings_for(seed: int, users: int = 80, items: int = 15, per_user: int = 6) -> tacit.Ratings:
@@ -30,3 +31,16 @@ def ratings_for(seed: int, users: int = 80, items: int = 15, per_user: int = 6) 
 def ratings() -> tacit.Ratings:
     """The usual small problem."""
     return ratings_for(0)
+
+
+def spy_on_sums(monkeypatch: pytest.MonkeyPatch) -> list[Statistic]:
+    """Keep every statistic that an engine is asked to sum."""
+    asked: list[Statistic] = []
+    plain = tacit.ThreadEngine.sum
+
+    def spying(self: tacit.ThreadEngine, statistic: Statistic, unit: float) -> BoundedSum:
+        asked.append(statistic)
+        return plain(self, statistic, unit)
+
+    monkeypatch.setattr(tacit.ThreadEngine, "sum", spying)
+    return asked

@@ -14,7 +14,8 @@ from tacit.errors import ModelFileError
 from tacit.evaluation import ExactPopularity, Ranking, evaluate, rank, split
 from tacit.models.implicit import InteractionRule
 from tacit.models.rules import OwnRows
-from tacit.private.statistics import BoundedSum, Statistic
+from tacit.private.statistics import Statistic
+from tests.conftest import spy_on_sums
 
 USERS, ITEMS, TASTES = 6000, 80, 6
 
@@ -362,15 +363,8 @@ class TestSensitivity:
 
     def asked(self, config: tacit.Interactions, monkeypatch: pytest.MonkeyPatch) -> list[Statistic]:
         """The statistics of a fit, in the order of their release."""
-        kept: list[Statistic] = []
-        plain = tacit.ThreadEngine.sum
-
-        def spying(engine: tacit.ThreadEngine, statistic: Statistic, unit: float) -> BoundedSum:
-            kept.append(statistic)
-            return plain(engine, statistic, unit)
-
         with monkeypatch.context() as patch:
-            patch.setattr(tacit.ThreadEngine, "sum", spying)
+            kept = spy_on_sums(patch)
             rows = [[0, 1], [2, 3, 4], [5], [6, 7, 8, 9]]
             tacit.fit(self.ratings(rows), config, epsilon=5.0, neighbours="add_remove")
         return kept

@@ -14,6 +14,7 @@ from tacit.errors import PrivacyError
 from tacit.evaluation import evaluate
 from tacit.private.rows import RowBounds
 from tacit.private.statistics import ResidualCovariance
+from tests.conftest import spy_on_sums
 
 ITEMS = 120
 KNOWN = 40
@@ -23,19 +24,6 @@ def popular(users: int, items: int) -> tuple[tacit.Ratings, Any]:
     """People who mostly rate the same few items, and ratings of theirs that are held out."""
     made = synthesise("popular", users=users, items=items, seed=3, test_fraction=0.05)
     return tacit.Ratings.from_frame(made.train, rating_range=made.rating_range), made.test
-
-
-def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return a list that every statistic is put in as it is summed."""
-    asked: list[Any] = []
-    plain = tacit.ThreadEngine.sum
-
-    def noting(self: tacit.ThreadEngine, statistic: Any, unit: float) -> Any:
-        asked.append(statistic)
-        return plain(self, statistic, unit)
-
-    monkeypatch.setattr(tacit.ThreadEngine, "sum", noting)
-    return asked
 
 
 def summed(ratings: tacit.Ratings, items: Any) -> np.ndarray:
@@ -77,7 +65,7 @@ class TestBeyondTheMatrix:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ratings, _ = popular(3000, ITEMS)
-        asked = asked_of(monkeypatch)
+        asked = spy_on_sums(monkeypatch)
         model = tacit.fit(ratings, epsilon=3.0, noise_seed_unsafe=1)
         assert asked[-1].shape == (KNOWN, KNOWN)
         counts = np.bincount(ratings.items, minlength=ratings.n_items)
@@ -111,7 +99,7 @@ class TestBeyondTheMatrix:
     ) -> None:
         made = synthesise("tastes", users=3000, items=ITEMS, seed=3, test_fraction=0.0)
         ratings = tacit.Ratings.from_frame(made.train.select("user", "item"), implicit=True)
-        asked = asked_of(monkeypatch)
+        asked = spy_on_sums(monkeypatch)
         rule = tacit.fit(ratings, budget=None).rule
         assert asked[-1].shape == (KNOWN, KNOWN)
         tasted = np.any(rule.factors != 0, axis=1)
@@ -125,7 +113,7 @@ class TestBeyondTheMatrix:
 def test_nothing_is_items_by_items_where_there_are_very_many(
     kind: Any, eigen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A matrix of all 20,000 items would be 3.2 GB; a tenth of a thousandth of that is allowed."""
+    """A matrix of all 20,000 items would be 3.2 GB; a thirtieth of that is allowed."""
     monkeypatch.setattr(shrinkage, "_MATRIX_ITEMS", KNOWN)
     items, users = 20_000, 500
     rng = np.random.default_rng(0)

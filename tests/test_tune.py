@@ -12,9 +12,8 @@ import pytest
 import tacit
 from tacit.cli import main
 from tacit.private.journal import Journal
-from tacit.private.statistics import BoundedSum, Statistic
 from tacit.tuning import CHOSEN, LOSSES, describe
-from tests.conftest import ratings_for
+from tests.conftest import ratings_for, spy_on_sums
 
 GOOD = tacit.FrankWolfe(rounds=4, shift=False, residual_clip=1.0)
 BAD = replace(GOOD, row_norm=0.01)  # rows are shortened to nothing: it learns next to nothing
@@ -79,14 +78,7 @@ def test_search_and_fit_together_cost_the_budget_and_no_more(relation: str, shar
 
 
 def test_every_sum_is_in_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Statistic] = []
-    plain = tacit.ThreadEngine.sum
-
-    def spying(self: tacit.ThreadEngine, statistic: Statistic, unit: float) -> BoundedSum:
-        asked.append(statistic)
-        return plain(self, statistic, unit)
-
-    monkeypatch.setattr(tacit.ThreadEngine, "sum", spying)
+    asked = spy_on_sums(monkeypatch)
     model = tacit.tune(ratings_for(1), CANDIDATES, epsilon=1.0, top_items=9)
     listed = [entry.sensitivity for entry in model.certificate.releases]
     assert [statistic.sensitivity.replace for statistic in asked] == listed

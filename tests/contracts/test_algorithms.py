@@ -17,8 +17,7 @@ from tacit.algorithms import Algorithm
 from tacit.ledger import Entry
 from tacit.private import mechanism as mechanism_module
 from tacit.private.journal import Journal
-from tacit.private.statistics import BoundedSum, Statistic
-from tests.conftest import ratings_for
+from tests.conftest import ratings_for, spy_on_sums
 
 USERS, ITEMS, RATED = 600, 12, 7
 RANGE = (0.5, 5.0)
@@ -94,19 +93,6 @@ def own_row(ratings: tacit.Ratings, user: int) -> dict[str, float]:
     ids = ratings.catalogue.ids.to_list()
     items, values = ratings.items[at].tolist(), ratings.values[at].tolist()
     return {ids[item]: value for item, value in zip(items, values, strict=True)}
-
-
-def spy_on_sums(monkeypatch: pytest.MonkeyPatch) -> list[Statistic]:
-    """Keep every statistic that an engine is asked to sum."""
-    asked: list[Statistic] = []
-    plain = tacit.ThreadEngine.sum
-
-    def spying(self: tacit.ThreadEngine, statistic: Statistic, unit: float) -> BoundedSum:
-        asked.append(statistic)
-        return plain(self, statistic, unit)
-
-    monkeypatch.setattr(tacit.ThreadEngine, "sum", spying)
-    return asked
 
 
 class Crash(BaseException):

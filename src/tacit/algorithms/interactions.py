@@ -130,9 +130,10 @@ class Interactions:
         known = best_known(self.eigen, weights)
         statistic = ResidualCovariance(self._bounds(facts), (), 1.0, known)
         pairs, noise_sd = mechanism.release(_PAIRS, statistic), mechanism.noise_sd(_PAIRS)
-        every = positive(weights, mechanism.noise_sd(_WEIGHTS))
+        weight_sd = mechanism.noise_sd(_WEIGHTS)
+        every = positive(weights, weight_sd)
         every /= every.sum()
-        shares = popularity(weights[known], mechanism.noise_sd(_WEIGHTS), pairs, noise_sd)
+        shares = popularity(weights[known], weight_sd, pairs, noise_sd)
         shares *= every[known].sum()
         every[known] = shares
         found = self._tastes(pairs, noise_sd, shares, users)

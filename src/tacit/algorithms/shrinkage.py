@@ -224,7 +224,8 @@ def _top_of_noise(setting: Setting, weights: Floats) -> float:
         upper = np.triu(rng.standard_normal((items, items)) * sd, 1)
         tops.append(float(_leading(upper + upper.T, 1)[0][-1]))
     few = setting.single * (1 + 10 / setting.users) * float(np.max(weights)) ** 2
-    count = float(np.sum(sd**2) ** 2 / max(float(np.sum(np.sum(sd**2, axis=1) ** 2)), 1e-300))
+    energy = np.sum(sd**2, axis=1)
+    count = float(energy.sum() ** 2 / max(float(energy @ energy), 1e-300))
     return float(max(tops) * (1 + (0.25 + 8 / draws) * max(count, 1.0) ** (-2 / 3)) + few)
 
 
