@@ -124,7 +124,9 @@ def test_workers_and_threads_never_exceed_the_cores() -> None:
     assert crew_for(few, cores=4, memory=64e9) == Crew(4, 1)
     assert crew_for(few, cores=4, memory=1.6e9) == Crew(2, 2)
     assert crew_for(few, cores=3, memory=1e6) == Crew(1, 3)
-    assert crew_for(large, cores=4, memory=1e12) == Crew(1, 4)
+    assert crew_for(large, cores=4, memory=1e12) == Crew(4, 1)
+    assert crew_for(large, cores=4, memory=9e9) == Crew(2, 2)
+    assert crew_for(large, cores=4, memory=4e9) == Crew(1, 4)
 
 
 LARGE = TEXT.replace("users = 60", "users = 5_000_000", 1)

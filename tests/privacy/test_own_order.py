@@ -7,7 +7,8 @@ import numpy as np
 
 import tacit
 from tacit.kernels.factors import factor_gradient
-from tacit.kernels.residuals import Quanta
+from tacit.kernels.filled import map_rows
+from tacit.kernels.residuals import _BATCH, Quanta, StepArrays, covariance
 from tacit.kernels.rows import RowArrays
 
 KERNELS = Path(tacit.__file__).parent / "kernels"
@@ -54,3 +55,42 @@ def test_gradients_do_not_depend_on_where_factors_lie() -> None:
         totals.append(total)
     assert totals[0].any()
     assert all(np.array_equal(total, totals[0]) for total in totals)
+
+
+def test_a_mapped_row_does_not_depend_on_the_rows_beside_it() -> None:
+    rng = np.random.default_rng(1)
+    for n_items in (1, 6, 43, 64):
+        matrix = rng.normal(size=(n_items, n_items)).astype(np.float32)
+        filled = rng.normal(size=(50, n_items)).astype(np.float32)
+        together, expected = filled.copy(), filled.astype(float) @ matrix
+        map_rows(together, matrix, 0, 50)
+        assert np.allclose(together, expected, rtol=1e-4, atol=1e-4)
+        for lo, hi in ((0, 1), (15, 18), (30, 50)):
+            apart = filled.copy()
+            map_rows(apart, matrix, lo, hi)
+            assert np.array_equal(apart[lo:hi], together[lo:hi])
+            assert np.array_equal(apart[hi:], filled[hi:])
+
+
+def test_outer_products_are_of_one_user_each_however_many_are_added_together() -> None:
+    """Rows are added in batches: pairs of two people's ratings, or a lost row, would show."""
+    rng = np.random.default_rng(2)
+    n_items, lengths = 70, np.concatenate([rng.integers(0, 60, 1500), [0, 70, 70, 1, 0]])
+    items = [np.sort(rng.choice(n_items, length, replace=False)) for length in lengths]
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    assert indptr[-1] > 2 * _BATCH
+    values = rng.integers(-9, 10, indptr[-1]).astype(np.float32)
+    people = lengths.size
+    own = (np.zeros(n_items), np.zeros(people), np.ones(people), np.inf)
+    rows = RowArrays(indptr, np.concatenate(items).astype(np.uint16), values, *own)
+    dense = np.zeros((people, n_items), dtype=np.int64)
+    dense[np.repeat(np.arange(people), lengths), rows.items] = values
+    still = StepArrays(np.zeros(n_items), 0.0, 1.0, np.inf)
+    for part in (slice(None), slice(3, 40, 3)):
+        places = np.full(n_items, -1, dtype=np.int32)
+        places[part] = np.arange(places[part].size)
+        total = np.zeros((places.max() + 1,) * 2, dtype=np.int64)
+        quanta = Quanta(1e9, 1.0, 2**60)
+        covariance(rows, np.zeros_like(values), still, quanta, places, 1, people - 1, total)
+        seen = dense[1:-1, part]
+        assert np.array_equal(total, np.triu(seen.T @ seen))

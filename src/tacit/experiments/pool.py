@@ -22,10 +22,10 @@ from tacit.experiments.running import failed
 
 __all__ = ["Crew", "crew_for", "run_jobs"]
 
-_LARGE = 8_000_000  # ratings; above, one worker with all cores
 _WORKER_BYTES = 500_000_000
 _RATING_BYTES = 48  # table, rows and one part of a split, for a moment all at once
 _MATRICES = 6  # items by items, in a fit
+_CELL_BYTES = 4  # of everyone's row filled in over all items, which Algorithm 5 holds
 _USABLE = 0.7  # of the memory that is free
 _LIMITS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 
@@ -39,11 +39,12 @@ class Crew:
 
 
 def crew_for(dataset: DatasetChoice, cores: int | None = None, memory: float | None = None) -> Crew:
-    """Choose workers by cores and memory; a large dataset gets one worker with all cores."""
+    """Choose as many workers as memory allows, a core each; where it allows few, several cores.
+
+    Workers share nothing, so that one is busy while another is in a part that has no threads.
+    """
     cores = usable_cores() if cores is None else cores
-    if dataset.ratings > _LARGE:
-        return Crew(1, cores)
-    matrices = 8 * _MATRICES * dataset.items**2
+    matrices = 8 * _MATRICES * dataset.items**2 + _CELL_BYTES * dataset.users * dataset.items
     needed = _WORKER_BYTES + _RATING_BYTES * dataset.ratings + matrices
     room = _USABLE * (_free_memory() if memory is None else memory)
     workers = max(1, int(min(room // needed, cores)))

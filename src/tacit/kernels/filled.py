@@ -7,6 +7,8 @@ from tacit.kernels.rows import clipped
 
 __all__ = ["descend", "map_rows", "quantise_rows"]
 
+_TOGETHER = 16  # rows that share what is fetched of a matrix
+
 
 @njit(cache=True, nogil=True)
 def descend(rows, filled, rate, norm, lo, hi):
@@ -30,18 +32,32 @@ def descend(rows, filled, rate, norm, lo, hi):
 def map_rows(filled, matrix, lo, hi):
     """Replace each row by row @ matrix, in an order of its own: nobody else's row has a part in it.
 
-    A product of blocks would round a row differently with other rows around it.
+    A product of blocks would round a row differently with other rows around it. Here a few rows
+    share what is fetched of the matrix, and nothing else.
     """
-    mapped = np.empty(matrix.shape[1])
-    for i in range(lo, hi):
-        row = filled[i]
+    size = len(matrix)
+    whole = size - size % 4
+    mapped = np.empty((_TOGETHER, size), dtype=np.float32)
+    for start in range(lo, hi, _TOGETHER):
+        rows = filled[start : min(start + _TOGETHER, hi)]
         mapped[:] = 0.0
-        for j in range(row.size):
-            share = row[j]
-            for k in range(mapped.size):
-                mapped[k] += share * matrix[j, k]
-        for k in range(mapped.size):
-            row[k] = mapped[k]
+        for j in range(0, whole, 4):
+            for i in range(len(rows)):
+                _add_four(matrix, rows[i], j, mapped[i])
+        for j in range(whole, size):
+            for i in range(len(rows)):
+                for k in range(size):
+                    mapped[i, k] += rows[i, j] * matrix[j, k]
+        rows[:] = mapped[: len(rows)]
+
+
+@njit(cache=True, nogil=True)
+def _add_four(matrix, row, j, mapped):
+    """Add row[j] ... row[j + 3] times those rows of the matrix."""
+    first, second, third, fourth = row[j], row[j + 1], row[j + 2], row[j + 3]
+    a, b, c, d = matrix[j], matrix[j + 1], matrix[j + 2], matrix[j + 3]
+    for k in range(mapped.size):
+        mapped[k] += first * a[k] + second * b[k] + third * c[k] + fourth * d[k]
 
 
 @njit(cache=True, nogil=True)

@@ -25,6 +25,9 @@ __all__ = [
 ]
 
 
+_BATCH = 1 << 14  # ratings whose outer products are added together, from the cache
+
+
 class StepArrays(NamedTuple):
     """One local step: Y <- project((1 - 1/T) Y - gain (A v) v^T), rows of norm at most `norm`."""
 
@@ -150,12 +153,23 @@ def _placed(units, items, places, at):
 
 
 @njit(cache=True, nogil=True)
-def _add_outer(units, at, count, total):
-    """Add the outer product of a row of integers, at rising places, to the upper triangle."""
-    for p in range(count):
-        unit = units[p]
-        row = total[at[p]]
-        for q in range(p, count):
+def _add_outer(units, at, ends, size, first, order, total):
+    """Add the outer products of a batch of rows of integers to the upper triangle.
+
+    Row by row of the matrix, whichever users have a part in it, so that a row is fetched once a
+    batch. A user's places rise, and end at `ends`; `first` and `order` are scratch.
+    """
+    first[:] = 0
+    for p in range(size):
+        first[at[p] + 1] += 1
+    for place in range(len(total)):
+        first[place + 1] += first[place]
+    for p in range(size):
+        order[first[at[p]]] = p
+        first[at[p]] += 1
+    for p in order[:size]:
+        unit, row = units[p], total[at[p]]
+        for q in range(p, ends[p]):
             row[at[q]] += unit * units[q]
 
 
@@ -168,17 +182,24 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
     """
     longest = _longest(rows.indptr, lo, hi)
     scratch = np.empty((2, longest))
-    units = np.empty(longest, dtype=np.int64)
-    at = np.empty(longest, dtype=np.uint32)
+    room = max(_BATCH, longest)
+    units = np.empty(room, dtype=np.int64)
+    at = np.empty(room, dtype=np.uint32)
+    ends = np.empty(room, dtype=np.uint32)
+    order = np.empty(room, dtype=np.uint32)
+    first = np.empty(len(total) + 1, dtype=np.int64)
+    size = 0
     for i in range(lo, hi):
-        residual = _residual(rows, fitted, i, step, scratch)
-        _quantise(residual, quanta, units)
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        if len(total) == places.size:
-            _add_outer(units, items, items.size, total)
-        else:
-            count = _placed(units, items, places, at)
-            _add_outer(units, at, count, total)
+        if size + items.size > room:
+            _add_outer(units, at, ends, size, first, order, total)
+            size = 0
+        residual = _residual(rows, fitted, i, step, scratch)
+        _quantise(residual, quanta, units[size:])
+        count = _placed(units[size:], items, places, at[size:])
+        ends[size : size + count] = size + count
+        size += count
+    _add_outer(units, at, ends, size, first, order, total)
 
 
 @njit(cache=True, nogil=True)

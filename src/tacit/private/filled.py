@@ -50,7 +50,7 @@ class FilledCovariance(OuterProducts):
             if fresh:
                 descend(arrays, state.matrix, self.rates[0], self.bound, lo, hi)
             for turn, step in enumerate(missing, start=first + 1):
-                map_rows(state.matrix, step.matrix, lo, hi)
+                map_rows(state.matrix, step.matrix.astype(np.float32), lo, hi)
                 descend(arrays, state.matrix, self.rates[turn], self.bound, lo, hi)
             return _outer_products(state.matrix, quanta, lo, hi)
 
