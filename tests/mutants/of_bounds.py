@@ -55,11 +55,13 @@ BOUNDS = (
         "products are not clipped",
         "as above, for Algorithm 2",
         (Edit(LOOPS,
-              "        _clip(residual, quanta.bound)\n"
+              "        _shorten(residual, np.sqrt(_dot(residual, residual)), quanta.bound)\n"
               "        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]\n"
-              "        inner[:] = 0.0",
+              "        picked = scratch[1, : items.size]\n"
+              "        for k",
               "        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]\n"
-              "        inner[:] = 0.0"),),
+              "        picked = scratch[1, : items.size]\n"
+              "        for k"),),
         (MORE + FURTHER + "[product, three columns, after steps, tight clip]",),
     ),
     Mutant(
@@ -130,9 +132,9 @@ BOUNDS = (
     Mutant(
         "fitted values of the user before her",
         "local state is no longer a function of one's own row",
-        (Edit(LOOPS, "    row = fitted[start:stop]\n    if step.gain",
+        (Edit(LOOPS, "    row = fitted[start:stop]\n    _load",
               "    first = max(start - 1, 0)\n"
-              "    row = fitted[first : first + length]\n    if step.gain"),),
+              "    row = fitted[first : first + stop - start]\n    _load"),),
         (FIRST + NOBODY_ELSE,),
     ),
     Mutant(

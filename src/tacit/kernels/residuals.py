@@ -46,36 +46,60 @@ class Quanta(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def _dot(a, b):
+    """Return a . b in four partial sums, which do not wait for each other, in a fixed order."""
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    whole = a.size - a.size % 4
+    for p in range(0, whole, 4):
+        first += np.float64(a[p]) * b[p]
+        second += np.float64(a[p + 1]) * b[p + 1]
+        third += np.float64(a[p + 2]) * b[p + 2]
+        fourth += np.float64(a[p + 3]) * b[p + 3]
+    for p in range(whole, a.size):
+        first += np.float64(a[p]) * b[p]
+    return (first + second) + (third + fourth)
+
+
+@njit(cache=True, nogil=True)
+def _shorten(row, length, most):
+    """Scale a row of this length down to at most `most`; what overflowed becomes zero.
+
+    Return the factor.
+    """
+    if length <= most:
+        return 1.0
+    factor = most / length if length < np.inf else 0.0
+    for p in range(row.size):
+        row[p] = factor * row[p] if factor > 0.0 else 0.0
+    return factor
+
+
+@njit(cache=True, nogil=True)
 def _step(target, fitted, picked, step, weight):
     """Move one row's fitted values; return the direction's coefficient and the row's factor.
 
     `picked` is the direction at the row's items; `weight` multiplies sums over the row.
     """
-    inner = 0.0
+    coefficient = -step.gain * weight * (_dot(fitted, picked) - _dot(target, picked))
     for p in range(target.size):
-        inner += (fitted[p] - target[p]) * picked[p]
-    coefficient = -step.gain * weight * inner
-    total = 0.0
-    for p in range(target.size):
-        total += (step.keep * fitted[p] + coefficient * picked[p]) ** 2
-    factor = 1.0
-    if not weight * total <= step.norm * step.norm:  # also where a huge gain overflowed
-        factor = step.norm / np.sqrt(weight * total) if total < np.inf else 0.0
-    if factor == 0.0:
-        coefficient = 0.0
-    for p in range(target.size):
-        fitted[p] = factor * (step.keep * fitted[p] + coefficient * picked[p])
-    return coefficient, factor
+        fitted[p] = step.keep * fitted[p] + coefficient * picked[p]
+    factor = _shorten(fitted, np.sqrt(weight * _dot(fitted, fitted)), step.norm)
+    return (coefficient if factor > 0.0 else 0.0), factor
 
 
 @njit(cache=True, nogil=True)
-def _load(rows, i, direction, target, picked):
-    """Write user i's targets, and the direction at her items, into the scratch rows."""
+def _load(rows, i, target):
+    """Write user i's targets into a scratch row."""
     start = rows.indptr[i]
     for p in range(rows.indptr[i + 1] - start):
-        item = rows.items[start + p]
         target[p] = clipped(rows, start + p, rows.means[i]) * rows.scales[i]
-        picked[p] = direction[item]
+
+
+@njit(cache=True, nogil=True)
+def _pick(direction, items, picked):
+    """Write a direction's entries at a row's items into a scratch row."""
+    for p in range(items.size):
+        picked[p] = direction[items[p]]
 
 
 @njit(cache=True, nogil=True)
@@ -89,13 +113,9 @@ def _longest(indptr, lo, hi):
 @njit(cache=True, nogil=True)
 def advance(rows, fitted, step, lo, hi):
     """Take one local step for every user of the range."""
-    longest = _longest(rows.indptr, lo, hi)
-    target, picked = np.empty(longest), np.empty(longest)
+    scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
     for i in range(lo, hi):
-        start, stop = rows.indptr[i], rows.indptr[i + 1]
-        _load(rows, i, step.direction, target, picked)
-        length = stop - start
-        _step(target[:length], fitted[start:stop], picked[:length], step, 1.0)
+        _residual(rows, fitted, i, step, scratch)
 
 
 @njit(cache=True, nogil=True)
@@ -104,10 +124,7 @@ def _quantise(residual, quanta, units):
 
     The bound is checked in integers, so it holds whatever floating point did before.
     """
-    total = 0.0
-    for p in range(residual.size):
-        total += residual[p] * residual[p]
-    norm = np.sqrt(total)
+    norm = np.sqrt(_dot(residual, residual))
     if not norm < np.inf:
         units[: residual.size] = 0
         return
@@ -128,13 +145,13 @@ def _quantise(residual, quanta, units):
 def _residual(rows, fitted, i, step, scratch):
     """Take user i's local step, if there is one, and return her new residual (in scratch[0])."""
     start, stop = rows.indptr[i], rows.indptr[i + 1]
-    length = stop - start
-    target, picked = scratch[0, :length], scratch[1, :length]
-    _load(rows, i, step.direction, target, picked)
+    target, picked = scratch[0, : stop - start], scratch[1, : stop - start]
     row = fitted[start:stop]
+    _load(rows, i, target)
     if step.gain != 0.0:
+        _pick(step.direction, rows.items[start:stop], picked)
         _step(target, row, picked, step, 1.0)
-    for p in range(length):
+    for p in range(target.size):
         target[p] = row[p] - target[p]
     return target
 
@@ -203,37 +220,19 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
 
 
 @njit(cache=True, nogil=True)
-def _clip(residual, bound):
-    """Scale a residual down to the bound; what overflowed becomes zero."""
-    total = 0.0
-    for p in range(residual.size):
-        total += residual[p] * residual[p]
-    if total <= bound * bound:
-        return
-    factor = bound / np.sqrt(total) if total < np.inf else 0.0
-    for p in range(residual.size):
-        residual[p] = factor * residual[p] if factor > 0.0 else 0.0
-
-
-@njit(cache=True, nogil=True)
 def product(rows, fitted, step, block, quanta, lo, hi, total):
     """Take one local step and add the users' a (a^T V), V = block, in units of quanta.quantum."""
-    rank = block.shape[1]
     scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
-    inner = np.empty(rank)
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
-        _clip(residual, quanta.bound)
+        _shorten(residual, np.sqrt(_dot(residual, residual)), quanta.bound)
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        inner[:] = 0.0
-        for p in range(residual.size):
-            for k in range(rank):
-                inner[k] += residual[p] * block[items[p], k]
-        for k in range(rank):
-            inner[k] /= quanta.quantum
-        for p in range(residual.size):
-            for k in range(rank):
-                total[items[p], k] += np.int64(np.rint(residual[p] * inner[k]))
+        picked = scratch[1, : items.size]
+        for k in range(block.shape[1]):
+            _pick(block[:, k], items, picked)
+            inner = _dot(residual, picked) / quanta.quantum
+            for p in range(items.size):
+                total[items[p], k] += np.int64(np.rint(residual[p] * inner))
 
 
 @njit(cache=True, nogil=True)
@@ -243,11 +242,11 @@ def energy(rows, fitted, step, direction, quanta, lo, hi):
     total = np.int64(0)
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
-        _clip(residual, quanta.bound)
+        _shorten(residual, np.sqrt(_dot(residual, residual)), quanta.bound)
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        inner = 0.0
-        for p in range(residual.size):
-            inner += residual[p] * direction[items[p]]
+        picked = scratch[1, : items.size]
+        _pick(direction, items, picked)
+        inner = _dot(residual, picked)
         total += min(np.int64(inner * inner / quanta.quantum), quanta.most_squared)
     return total
 
@@ -265,17 +264,14 @@ def moments(rows, fitted, step, direction, quanta, lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
         row = fitted[rows.indptr[i] : rows.indptr[i + 1]]
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        inner = 0.0
-        for p in range(residual.size):
-            inner += residual[p] * direction[items[p]]
-        own[:] = 0.0
-        for p in range(residual.size):
-            along = inner * direction[items[p]]
-            own[0] += residual[p] * residual[p]
-            own[1] += residual[p] * row[p]
-            own[2] += row[p] * row[p]
-            own[3] += row[p] * along
-            own[4] += along * along
+        along = scratch[1, : items.size]
+        _pick(direction, items, along)
+        along *= _dot(residual, along)
+        own[0] = _dot(residual, residual)
+        own[1] = _dot(residual, row)
+        own[2] = _dot(row, row)
+        own[3] = _dot(row, along)
+        own[4] = _dot(along, along)
         for k in range(5):
             total[k] += np.int64(
                 np.rint(min(1.0, max(-1.0, own[k] / quanta.bound)) * quanta.quantum)
@@ -295,10 +291,12 @@ def replay(rows, steps, coefficients, lo, hi):
     fitted = np.empty(longest)
     for i in range(lo, hi):
         length = rows.indptr[i + 1] - rows.indptr[i]
+        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
         fitted[:length] = 0.0
         weight = row_weight(length, most)
+        _load(rows, i, target)
         for t in range(gains.size):
-            _load(rows, i, directions[t], target, picked)
+            _pick(directions[t], items, picked)
             step = StepArrays(directions[t], gains[t], keeps[t], norm)
             moved = _step(target[:length], fitted[:length], picked[:length], step, weight)
             for earlier in range(t):
