@@ -35,10 +35,10 @@ def test_the_list_has_every_experiment() -> None:
 
 def test_options_reach_the_runner(asked: list[tuple[Experiment, Options]]) -> None:
     words = ["reproduce", "fig1b", "--draws", "2", "--quick", "--retry", "--output", "out"]
-    found = RUNNER.invoke(app, [*words, "--runs", "kept"], catch_exceptions=False)
+    found = RUNNER.invoke(app, [*words, "--runs", "kept", "--stored"], catch_exceptions=False)
     experiment, options = asked[0]
     assert experiment.name == "fig1b"
-    assert options == Options(2, True, Path("out"), Path("kept"), True)
+    assert options == Options(2, True, Path("out"), Path("kept"), True, True)
     assert "NOT PRIVATE" in found.output
     assert "3 computed, 4 reused, 1 failed" in found.output
     assert "Jester is left out." in found.output

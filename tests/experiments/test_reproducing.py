@@ -13,6 +13,7 @@ from tacit.errors import ConfigError, DataError
 from tacit.experiments import Options, parse_experiment, pool, reproduce
 from tacit.experiments.jobs import Job
 from tacit.experiments.pool import Crew, crew_for
+from tacit.experiments.store import RunStore
 
 ALL = 2 * (3 * 3 + 3 * 2 + 3 * 3 + 3)  # automatic, trials, svd, user means
 TRIALS = 12
@@ -117,6 +118,29 @@ def test_what_is_not_here_is_left_out_and_said(
     )
     with pytest.raises(DataError, match="nothing can be run: Jester 1 is left out"):
         reproduce(parse_experiment("alone", alone), Options(runs=tmp_path / "alone"))
+
+
+def test_what_is_stored_can_be_seen_while_it_grows(tmp_path: Path, tried: list[Job]) -> None:
+    """Somebody looks at a long experiment half way: nothing is computed, and nothing is claimed."""
+    with pytest.raises(DataError, match="nothing is stored of this experiment yet"):
+        run(tmp_path, stored=True)
+    run(tmp_path, draws=1)
+    path, done = tmp_path / "runs.parquet", len(tried)
+    rows = pl.read_parquet(path)
+    lost = (pl.col("algorithm") == "user-mean") & (pl.col("draw") == 0)
+    rows.filter(~lost).write_parquet(path)
+    with RunStore(tmp_path):  # another process is at work
+        found = run(tmp_path, stored=True)
+    assert (found.computed, found.reused, len(tried)) == (0, done - 2, done)
+    page = (tmp_path / "small.md").read_text()
+    assert "Made by `tacit reproduce small --stored`" in page
+    assert "the mean over 1 draw of noise" in page
+    assert "| user mean | - | - | - |" in page
+    run(tmp_path, draws=2)
+    kept = pl.read_parquet(path).filter((pl.col("algorithm") != "svd") | (pl.col("draw") == 0))
+    kept.write_parquet(path)
+    run(tmp_path, stored=True)
+    assert "the mean over 2 draws (svd: 1) of" in (tmp_path / "small.md").read_text()
 
 
 def test_workers_and_threads_never_exceed_the_cores() -> None:

@@ -32,6 +32,9 @@ def run(
     retry: Annotated[
         bool, typer.Option("--retry", help="Try jobs again that failed before.")
     ] = False,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Compute nothing; table and figure of what is there.")
+    ] = False,
     show_list: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -45,7 +48,9 @@ def run(
     if name is None:
         raise ConfigError("give the NAME of an experiment; `tacit reproduce --list` has them all")
     experiment = read_experiment(name)
-    options = Options(draws=draws, quick=quick, output=output, runs=runs, retry=retry)
+    options = Options(
+        draws=draws, quick=quick, output=output, runs=runs, retry=retry, stored=stored
+    )
     outcome = _with_bar(experiment, options)
     _report(experiment, outcome, as_json)
 

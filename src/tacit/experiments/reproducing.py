@@ -16,7 +16,7 @@ from tacit.experiments.figures import draw
 from tacit.experiments.jobs import Cell, Job, cells_of
 from tacit.experiments.places import results_folder
 from tacit.experiments.pool import crew_for, run_jobs
-from tacit.experiments.store import RunStore
+from tacit.experiments.store import RunStore, stored_rows
 from tacit.experiments.style import check_matplotlib
 from tacit.experiments.summary import points_of
 from tacit.experiments.tables import csv_text, markdown_text
@@ -26,6 +26,10 @@ __all__ = ["Options", "Outcome", "Progress", "reproduce"]
 
 Progress = Callable[[int, int, float], None]
 """Called with (jobs done, jobs in all, seconds left)."""
+
+Rows = Mapping[str, Mapping[str, Any]]
+
+_NOTHING = "nothing is stored of this experiment yet; leave --stored out to run it"
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Options:
         output: where table and figure go; None: beside the stored runs.
         runs: where stored runs are; None: their usual folder.
         retry: whether jobs that failed before are tried again.
+        stored: compute nothing; write table and figure of what is stored so far.
     """
 
     draws: int | None = None
@@ -45,6 +50,7 @@ class Options:
     output: Path | None = None
     runs: Path | None = None
     retry: bool = False
+    stored: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,26 +81,32 @@ def reproduce(
     output = options.output or runs
     _check_folder(output)
     absent = {one.label: _absence(one) for one in experiment.datasets if _absence(one)}
-    with RunStore(runs) as store:
-        before = dict(store.rows)
-        for stage in ("trials", "runs"):  # runs of tuned methods need the best of the trials
-            _compute(experiment, store, stage, options.retry, progress)
-        jobs = [job for cell in cells_of(experiment, store.rows) for job in _jobs(cell)]
-        found = [store.rows[job.key] for job in jobs if job.key in store.rows]
-        skipped = _without_values(experiment, store, absent)
-        if not found and skipped:
-            raise DataError(f"nothing can be run: {' '.join(skipped)}")
-        files = _write(experiment, store, output, (command, skipped))
-    fresh = [row for row in found if before.get(row["key"]) is not row]
+    before = stored_rows(runs)
+    rows = before if options.stored else _completed(experiment, runs, options.retry, progress)
+    jobs = [job for cell in cells_of(experiment, rows) for job in _jobs(cell)]
+    found = [rows[job.key] for job in jobs if job.key in rows]
+    skipped = _without_values(experiment, rows, absent)
+    if not found:
+        raise DataError(f"nothing can be run: {' '.join(skipped)}" if skipped else _NOTHING)
+    files = _write(experiment, rows, output, (command, skipped))
+    fresh = [row for row in found if before.get(row["key"]) != row]
     failures = sum(row["status"] == "failed" for row in found)
     return Outcome(files, runs, len(fresh), len(found) - len(fresh), failures, skipped)
 
 
+def _completed(experiment: Experiment, runs: Path, retry: bool, progress: Progress) -> Rows:
+    """Compute what is missing, and return all that is stored then."""
+    with RunStore(runs) as store:
+        for stage in ("trials", "runs"):  # runs of tuned methods need the best of the trials
+            _compute(experiment, store, stage, retry, progress)
+        return store.rows
+
+
 def _without_values(
-    experiment: Experiment, store: RunStore, absent: Mapping[str, str]
+    experiment: Experiment, rows: Rows, absent: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return the lines of datasets that are not here and of which nothing is stored either."""
-    points = points_of(experiment, store.rows)
+    points = points_of(experiment, rows)
     known = {point.cell.dataset.label for point in points if point.values}
     return tuple(line for label, line in absent.items() if label not in known)
 
@@ -126,7 +138,7 @@ def _command(experiment: Experiment, options: Options) -> str:
     words = ["tacit", "reproduce", experiment.name]
     if options.draws is not None:
         words += ["--draws", str(options.draws)]
-    words += ["--quick"] * options.quick
+    words += ["--quick"] * options.quick + ["--stored"] * options.stored
     if options.output is not None and not options.output.is_absolute():
         words += ["--output", str(options.output)]
     return shlex.join(words)
@@ -181,9 +193,7 @@ def _compute(
                 progress(done, total, left / crew.workers)
 
 
-def _missing(
-    experiment: Experiment, rows: Mapping[str, Any], stage: str, retry: bool
-) -> dict[str, list[Job]]:
+def _missing(experiment: Experiment, rows: Rows, stage: str, retry: bool) -> dict[str, list[Job]]:
     """Return what has to be computed by dataset, each job once, draw by draw."""
     found: dict[str, dict[str, Job]] = {one.identity: {} for one in experiment.datasets}
     here = {one.identity for one in experiment.datasets if not _absence(one)}
@@ -200,10 +210,10 @@ def _missing(
 
 
 def _write(
-    experiment: Experiment, store: RunStore, output: Path, made: tuple[str, Sequence[str]]
+    experiment: Experiment, rows: Rows, output: Path, made: tuple[str, Sequence[str]]
 ) -> tuple[Path, ...]:
     """Write table and figure from what is stored."""
-    points = points_of(experiment, store.rows)
+    points = points_of(experiment, rows)
     command, skipped = made
     texts = {
         "csv": csv_text(experiment, points),

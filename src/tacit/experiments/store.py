@@ -14,7 +14,7 @@ from tacit.errors import ConfigError, DataError
 from tacit.experiments.jobs import SCHEMA, Job
 from tacit.parquet_guard import checked_footer
 
-__all__ = ["COLUMNS", "RunStore", "row_of"]
+__all__ = ["COLUMNS", "RunStore", "row_of", "stored_rows"]
 
 COLUMNS: Final[Mapping[str, pl.DataType]] = {
     "key": pl.String(),
@@ -81,11 +81,11 @@ class RunStore:
             reason = error.strerror or type(error).__name__
             raise ConfigError(f"results folder {folder} cannot be used: {reason}") from None
         try:
-            self._frame = self._read()
+            self._frame = _read(folder)
         except BaseException:
             self.close()
             raise
-        self.rows = {row["key"]: row for row in self._frame.iter_rows(named=True)}
+        self.rows = _by_key(self._frame)
 
     def __enter__(self) -> "RunStore":
         """Hold the folder."""
@@ -115,19 +115,33 @@ class RunStore:
         self._frame.write_parquet(content)
         write_durably(self.folder / _FILE, content.getvalue())
 
-    def _read(self) -> pl.DataFrame:
-        """Read rows of this schema; those of an older one count as not there."""
-        path = self.folder / _FILE
-        if not path.exists():
-            return pl.DataFrame(schema=dict(COLUMNS))
-        try:
-            checked_footer(path).check_columns(list(COLUMNS))
-            frame = pl.read_parquet(path, columns=list(COLUMNS)).select(*COLUMNS)
-        except (pl.exceptions.PolarsError, OSError, DataError) as error:
-            raise DataError(
-                f"{path} is not a file of stored runs ({type(error).__name__}); move it away"
-            ) from None
-        return frame.filter(pl.col("schema") == SCHEMA)
+
+def stored_rows(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what is stored in a folder, also while another process adds to it.
+
+    Raises:
+        DataError: the file is not one of stored runs.
+    """
+    return _by_key(_read(folder))
+
+
+def _by_key(frame: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    return {row["key"]: row for row in frame.iter_rows(named=True)}
+
+
+def _read(folder: Path) -> pl.DataFrame:
+    """Read rows of this schema; those of an older one count as not there."""
+    path = folder / _FILE
+    if not path.exists():
+        return pl.DataFrame(schema=dict(COLUMNS))
+    try:
+        checked_footer(path).check_columns(list(COLUMNS))
+        frame = pl.read_parquet(path, columns=list(COLUMNS)).select(*COLUMNS)
+    except (pl.exceptions.PolarsError, OSError, DataError) as error:
+        raise DataError(
+            f"{path} is not a file of stored runs ({type(error).__name__}); move it away"
+        ) from None
+    return frame.filter(pl.col("schema") == SCHEMA)
 
 
 def _hold(path: Path) -> IO[bytes]:

@@ -56,7 +56,7 @@ def markdown_text(
         f"# {experiment.title}",
         f"Made by `{command}`. {NOTICE}.",
         experiment.about,
-        _protocol(experiment),
+        _protocol(experiment, points),
     ]
     parts += [f"Skipped: {line}" for line in skipped]
     if any(point.values for point in points):
@@ -69,26 +69,34 @@ def markdown_text(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _protocol(experiment: Experiment) -> str:
+def _protocol(experiment: Experiment, points: Sequence[Point]) -> str:
     shares = sorted({dataset.test_share for dataset in experiment.datasets})
     held = " or ".join(f"{100 * share:g} %" for share in shares)
     test = f"{held} of the ratings held out in each draw, never the same rating twice"
     text = (
-        f"{MEASURES[experiment.measure]}: the mean over {_draws(experiment)} of noise and test "
-        f"part, ± the standard error of that mean; delta = {experiment.delta:g}; "
+        f"{MEASURES[experiment.measure]}: the mean over {_draws(experiment, points)} of noise and "
+        f"test part, ± the standard error of that mean; delta = {experiment.delta:g}; "
         f"{test if shares != [0.0] else 'every entry is seen, and compared with the truth'}. "
-        f"A dash stands for a job that failed; a job may take {experiment.wall_seconds:g} s."
+        "A dash stands for what failed or has not been run; a job may take "
+        f"{experiment.wall_seconds:g} s."
     )
     if any(method.grid for method in experiment.methods):
         text += f" {_TUNED.format(100 * experiment.validation_share)}"
     return text
 
 
-def _draws(experiment: Experiment) -> str:
+def _draws(experiment: Experiment, points: Sequence[Point]) -> str:
     """Say how many draws there are, and which methods have fewer."""
-    counts = {method.label: experiment.draws_of(method) for method in experiment.methods}
-    most = max(counts.values())
-    fewer = [f"{label}: {count}" for label, count in counts.items() if count < most]
+    counts: dict[str, list[int]] = {method.label: [] for method in experiment.methods}
+    for point in points:
+        if point.values:
+            counts[point.cell.method.label].append(len(point.values))
+    most = max((max(found) for found in counts.values() if found), default=0)
+    fewer = [
+        f"{label}: {' to '.join(dict.fromkeys((str(min(found)), str(max(found)))))}"
+        for label, found in counts.items()
+        if found and min(found) < most
+    ]
     text = "1 draw" if most == 1 else f"{most} draws"
     return f"{text} ({'; '.join(fewer)})" if fewer else text
 
