@@ -47,8 +47,8 @@ class FillingRule:
         people = own.indptr.size - 1
         most = math.inf if self.max_ratings is None else float(self.max_ratings)
         rows = own_arrays(own, self.offsets, (self.centre, 0.0, self.row_norm, most))
-        filled = np.zeros((people, self.offsets.size))
-        for rate, matrix in zip(self.rates, self.maps, strict=True):
+        filled = np.zeros((people, self.offsets.size), dtype=np.float32)  # as in the fit
+        for rate, matrix in zip(self.rates, self.maps.astype(np.float32), strict=True):
             descend(rows, filled, rate, self.row_norm, 0, people)
             filled = filled @ matrix
         return np.asarray(filled + rows.means[:, None] + self.offsets)
