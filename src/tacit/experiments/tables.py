@@ -5,7 +5,6 @@ import io
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from tacit.evaluation import NOTICE
 from tacit.experiments.described import MEASURES, DatasetChoice, Experiment, epsilon_text
@@ -199,15 +198,17 @@ def _cost(points: Sequence[Point]) -> str:
 
 
 def _choices(points: Sequence[Point]) -> str:
-    """Name settings; where they were tuned, by epsilon."""
-    texts = {point.cell.epsilon: _plain(point.settings) for point in points}
-    if len(set(texts.values())) == 1:
-        return next(iter(texts.values())) or "its own"
-    return "; ".join(f"{epsilon_text(epsilon)}: {text}" for epsilon, text in texts.items())
-
-
-def _plain(settings: Any) -> str:
-    return ", ".join(f"{name} = {'all' if v is None else v}" for name, v in settings.items())
+    """Name settings; where one was tuned, its values with their epsilons."""
+    texts = []
+    for name in dict.fromkeys(name for point in points for name in point.settings):
+        found: dict[str, list[str]] = {}
+        for point in points:
+            value = point.settings.get(name)
+            text = "all" if value is None else str(value)
+            found.setdefault(text, []).append(epsilon_text(point.cell.epsilon))
+        values = [f"{text} ({', '.join(epsilons)})" for text, epsilons in found.items()]
+        texts.append(f"{name} = {', '.join(values if len(found) > 1 else found)}")
+    return "; ".join(texts) or "its own"
 
 
 def _failures(points: Sequence[Point]) -> str:
