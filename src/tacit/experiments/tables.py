@@ -193,7 +193,7 @@ def _cost(points: Sequence[Point]) -> str:
     seconds = [point.fit_seconds for point in points if point.fit_seconds is not None]
     peak = max((point.peak_bytes or 0 for point in points), default=0)
     ends = (min(seconds), max(seconds)) if seconds else ()
-    time = " to ".join(dict.fromkeys(f"{end:.2g}" for end in ends))
+    time = " to ".join(dict.fromkeys(f"{end:.2g}" if end < 100 else f"{end:,.0f}" for end in ends))
     return f"{_choices(points)} | {time} | {peak / 2**20:,.0f} MiB"
 
 
