@@ -55,7 +55,7 @@ BOUNDS = (
         "products are not clipped",
         "as above, for Algorithm 2",
         (Edit(LOOPS,
-              "        _shorten(residual, np.sqrt(_dot(residual, residual)), quanta.bound)\n"
+              "        _shorten(residual, quanta.bound, 1.0)\n"
               "        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]\n"
               "        picked = scratch[1, : items.size]\n"
               "        for k",

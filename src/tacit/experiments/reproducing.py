@@ -81,25 +81,30 @@ def reproduce(
     output = options.output or runs
     _check_folder(output)
     absent = {one.label: _absence(one) for one in experiment.datasets if _absence(one)}
-    before = stored_rows(runs)
-    rows = before if options.stored else _completed(experiment, runs, options.retry, progress)
+    if options.stored:
+        before = rows = stored_rows(runs)
+    else:
+        before, rows = _completed(experiment, runs, options.retry, progress)
     jobs = [job for cell in cells_of(experiment, rows) for job in _jobs(cell)]
     found = [rows[job.key] for job in jobs if job.key in rows]
     skipped = _without_values(experiment, rows, absent)
     if not found:
         raise DataError(f"nothing can be run: {' '.join(skipped)}" if skipped else _NOTHING)
     files = _write(experiment, rows, output, (command, skipped))
-    fresh = [row for row in found if before.get(row["key"]) != row]
+    fresh = [row for row in found if before.get(row["key"]) is not row]
     failures = sum(row["status"] == "failed" for row in found)
     return Outcome(files, runs, len(fresh), len(found) - len(fresh), failures, skipped)
 
 
-def _completed(experiment: Experiment, runs: Path, retry: bool, progress: Progress) -> Rows:
-    """Compute what is missing, and return all that is stored then."""
+def _completed(
+    experiment: Experiment, runs: Path, retry: bool, progress: Progress
+) -> tuple[Rows, Rows]:
+    """Compute what is missing, and return what was stored before and what is stored then."""
     with RunStore(runs) as store:
+        before = dict(store.rows)
         for stage in ("trials", "runs"):  # runs of tuned methods need the best of the trials
             _compute(experiment, store, stage, retry, progress)
-        return store.rows
+        return before, store.rows
 
 
 def _without_values(

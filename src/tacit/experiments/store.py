@@ -116,7 +116,7 @@ class RunStore:
         write_durably(self.folder / _FILE, content.getvalue())
 
 
-def stored_rows(folder: Path) -> dict[str, dict[str, Any]]:
+def stored_rows(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """Return what is stored in a folder, also while another process adds to it.
 
     Raises:

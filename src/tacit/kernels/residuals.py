@@ -61,11 +61,12 @@ def _dot(a, b):
 
 
 @njit(cache=True, nogil=True)
-def _shorten(row, length, most):
-    """Scale a row of this length down to at most `most`; what overflowed becomes zero.
+def _shorten(row, most, weight):
+    """Scale a row down to a norm of at most `most`; what overflowed becomes zero.
 
-    Return the factor.
+    `weight` multiplies sums over the row. Return the factor.
     """
+    length = np.sqrt(weight * _dot(row, row))
     if length <= most:
         return 1.0
     factor = most / length if length < np.inf else 0.0
@@ -83,7 +84,7 @@ def _step(target, fitted, picked, step, weight):
     coefficient = -step.gain * weight * (_dot(fitted, picked) - _dot(target, picked))
     for p in range(target.size):
         fitted[p] = step.keep * fitted[p] + coefficient * picked[p]
-    factor = _shorten(fitted, np.sqrt(weight * _dot(fitted, fitted)), step.norm)
+    factor = _shorten(fitted, step.norm, weight)
     return (coefficient if factor > 0.0 else 0.0), factor
 
 
@@ -225,7 +226,7 @@ def product(rows, fitted, step, block, quanta, lo, hi, total):
     scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
-        _shorten(residual, np.sqrt(_dot(residual, residual)), quanta.bound)
+        _shorten(residual, quanta.bound, 1.0)
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
         picked = scratch[1, : items.size]
         for k in range(block.shape[1]):
@@ -242,7 +243,7 @@ def energy(rows, fitted, step, direction, quanta, lo, hi):
     total = np.int64(0)
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
-        _shorten(residual, np.sqrt(_dot(residual, residual)), quanta.bound)
+        _shorten(residual, quanta.bound, 1.0)
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
         picked = scratch[1, : items.size]
         _pick(direction, items, picked)

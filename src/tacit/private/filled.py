@@ -45,12 +45,13 @@ class FilledCovariance(OuterProducts):
             state.matrix[:] = 0.0
         quanta = quanta_of(self.bound, unit)
         first = len(self.steps) - len(missing)
+        maps = [step.matrix.astype(state.matrix.dtype) for step in missing]
 
         def part(lo: int, hi: int) -> Units:
             if fresh:
                 descend(arrays, state.matrix, self.rates[0], self.bound, lo, hi)
-            for turn, step in enumerate(missing, start=first + 1):
-                map_rows(state.matrix, step.matrix.astype(np.float32), lo, hi)
+            for turn, matrix in enumerate(maps, start=first + 1):
+                map_rows(state.matrix, matrix, lo, hi)
                 descend(arrays, state.matrix, self.rates[turn], self.bound, lo, hi)
             return _outer_products(state.matrix, quanta, lo, hi)
 
