@@ -123,7 +123,8 @@ def test_what_is_not_here_is_left_out_and_said(
 def test_what_is_stored_can_be_seen_while_it_grows(tmp_path: Path, tried: list[Job]) -> None:
     """Somebody looks at a long experiment half way: nothing is computed, and nothing is claimed."""
     with pytest.raises(DataError, match="nothing is stored of this experiment yet"):
-        run(tmp_path, stored=True)
+        run(tmp_path / "new", stored=True)
+    assert not (tmp_path / "new").exists()
     run(tmp_path, draws=1)
     path, done = tmp_path / "runs.parquet", len(tried)
     rows = pl.read_parquet(path)

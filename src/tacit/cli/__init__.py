@@ -1,5 +1,6 @@
 """The command line: one file per verb. Heavy imports wait until a verb needs them."""
 
+import signal
 import sys
 import warnings
 from typing import Any, NoReturn
@@ -65,6 +66,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 def main() -> None:
     """Run the command line; an error is one line, and the exit code is 2."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as after Ctrl-C
     warnings.simplefilter("always", TacitWarning)
     warnings.showwarning = _show_warning
     try:

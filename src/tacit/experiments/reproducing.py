@@ -79,11 +79,11 @@ def reproduce(
     experiment = _asked(experiment, options)
     runs = options.runs or results_folder(experiment.name)
     output = options.output or runs
-    _check_folder(output)
     absent = {one.label: _absence(one) for one in experiment.datasets if _absence(one)}
     if options.stored:
         before = rows = stored_rows(runs)
     else:
+        _check_folder(output)  # before hours of work
         before, rows = _completed(experiment, runs, options.retry, progress)
     jobs = [job for cell in cells_of(experiment, rows) for job in _jobs(cell)]
     found = [rows[job.key] for job in jobs if job.key in rows]
@@ -218,6 +218,7 @@ def _write(
     experiment: Experiment, rows: Rows, output: Path, made: tuple[str, Sequence[str]]
 ) -> tuple[Path, ...]:
     """Write table and figure from what is stored."""
+    _check_folder(output)
     points = points_of(experiment, rows)
     command, skipped = made
     texts = {
