@@ -24,6 +24,7 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/frank_wolfe.py
 	$(BIN)/python benchmarks/oja.py
+	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/methods.py --users 50000
 
