@@ -14,12 +14,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tacit.errors import ConfigError
 
 __all__ = [
+    "LARGEST_EPSILON",
+    "LARGEST_MU",
     "Accounting",
     "Neighbours",
     "PrivacyBudget",
@@ -32,8 +37,17 @@ __all__ = [
 
 _SQRT2 = math.sqrt(2.0)
 _BISECTIONS = 200
+_MARGIN = 1e-11  # what the rounding of delta may come to, and more; it is below 1e-12
 _RELATIVE_SLACK = 1e-10  # calibration stops this much on the private side
-_LEAST_DELTA = 1e-30  # the sampler is exact up to events of probability 1e-33 in a whole fit
+_LEAST_DELTA = 1e-30  # about 2^-100; a generator's words are random up to chances not far below
+
+LARGEST_EPSILON = 1e4
+LARGEST_MU = 150.0
+"""What releases may cost: no budget with epsilon <= LARGEST_EPSILON and delta < 1 allows more.
+
+Up to these numbers the theorem of docs/privacy/proofs.md holds for the noise as it is drawn.
+"""
+
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
@@ -77,21 +91,61 @@ def _erfcx(x: float) -> float:
     return float(erfcx(x))
 
 
+@cache
+def _quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return Gauss-Legendre points and weights for the interval from 0 to 1."""
+    points, weights = np.polynomial.legendre.leggauss(16)
+    return (points + 1) / 2, weights / 2
+
+
+def _erfcx_fall(a: float, width: float) -> float:
+    """Return erfcx(a) - erfcx(a + width) as an integral of -erfcx'(t) = 2/sqrt(pi) - 2t erfcx(t).
+
+    The terms are positive and smooth, so that a small width costs no digits.
+    """
+    from scipy.special import erfcx
+
+    points, weights = _quadrature()
+    t = a + width * points
+    return width * float(weights @ (2 / math.sqrt(math.pi) - 2 * t * erfcx(t)))
+
+
+def _ends(epsilon: float, mu: float) -> tuple[float, float]:
+    return (epsilon / mu - mu / 2) / _SQRT2, (epsilon / mu + mu / 2) / _SQRT2
+
+
+def _one_minus_delta(epsilon: float, mu: float) -> float:
+    """Return 1 - delta_of(epsilon, mu) with all its digits, also where it is small."""
+    a, b = _ends(epsilon, mu)
+    return (math.erfc(-a) + math.exp(-a * a) * _erfcx(b)) / 2
+
+
 def delta_of(epsilon: float, mu: float) -> float:
     """Return the smallest delta for which a total cost of mu is (epsilon, delta)-DP.
 
     With a = (epsilon/mu - mu/2)/sqrt2 and b = (epsilon/mu + mu/2)/sqrt2, b^2 - a^2 = epsilon, so
     delta = e^(-a^2) (erfcx(a) - erfcx(b)) / 2: no overflow, and no cancellation of exponentials.
+    For mu < 1 the difference is an integral, and for a < 0 the complement is computed. The
+    relative error is below 1e-12 for epsilon up to LARGEST_EPSILON and delta down to 1e-300.
     """
     if mu <= 0.0:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    a = (epsilon / mu - mu / 2) / _SQRT2
-    b = (epsilon / mu + mu / 2) / _SQRT2
-    if a < -5.0:  # erfcx(a) would grow without bound; erfc(a) is then close to 2
-        return min(1.0, (math.erfc(a) - math.exp(-a * a) * _erfcx(b)) / 2)
-    return max(0.0, math.exp(-a * a) * (_erfcx(a) - _erfcx(b)) / 2)
+    a, b = _ends(epsilon, mu)
+    if a < 0.0 and mu >= 1.0:
+        return 1.0 - _one_minus_delta(epsilon, mu)
+    scale = math.exp(-a * a) / 2
+    if scale == 0.0:
+        return 0.0
+    return scale * (_erfcx_fall(a, mu / _SQRT2) if mu < 1.0 else _erfcx(a) - _erfcx(b))
+
+
+def _covers(epsilon: float, delta: float, mu: float) -> bool:
+    """Whether a total cost of mu is (epsilon, delta)-DP; rounding cannot make it so."""
+    if delta <= 0.5:
+        return delta_of(epsilon, mu) * (1 + _MARGIN) <= delta
+    return _one_minus_delta(epsilon, mu) * (1 - _MARGIN) >= 1 - delta
 
 
 def _last_true(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
@@ -106,8 +160,11 @@ def _last_true(holds: Callable[[float], bool], low: float, high: float) -> tuple
 
 @lru_cache  # of public numbers; a fit asks for the same one at every release
 def mu_of(epsilon: float, delta: float) -> float:
-    """Return the largest total cost mu that is (epsilon, delta)-DP, rounded to the private side."""
-    low, _ = _last_true(lambda mu: delta_of(epsilon, mu) <= delta, 1e-18, 1e9)
+    """Return the largest total cost mu that is (epsilon, delta)-DP, rounded to the private side.
+
+    2 delta is always allowed: delta(epsilon) <= delta(0) <= mu/sqrt(2 pi).
+    """
+    low, _ = _last_true(lambda mu: _covers(epsilon, delta, mu), 2 * delta, 1e9)
     return low * (1.0 - _RELATIVE_SLACK)
 
 
@@ -117,12 +174,12 @@ def epsilon_of(mu: float, delta: float) -> float:
     >>> round(epsilon_of(1.0, 1e-6), 3)
     4.887
     """
-    if mu <= 0.0 or delta_of(0.0, mu) <= delta:
-        return 0.0
     if math.isinf(mu):
         return math.inf
+    if mu <= 0.0 or _covers(0.0, delta, mu):
+        return 0.0
     _, high = _last_true(
-        lambda epsilon: delta_of(epsilon, mu) > delta, 1e-18, mu * mu / 2 + 40 * mu + 1.0
+        lambda epsilon: not _covers(epsilon, delta, mu), 1e-300, mu * mu / 2 + 40 * mu + 1.0
     )
     return high * (1.0 + _RELATIVE_SLACK)
 
@@ -158,16 +215,19 @@ class PrivacyBudget:
         object.__setattr__(self, "delta", _number("delta", self.delta))
         object.__setattr__(self, "neighbours", _member("neighbours", self.neighbours, Neighbours))
         object.__setattr__(self, "accounting", _member("accounting", self.accounting, Accounting))
-        if not 0.0 < self.epsilon <= 1e4:
-            raise ConfigError(f"epsilon={self.epsilon!r}: expected a number in (0, 10000]")
+        if not 0.0 < self.epsilon <= LARGEST_EPSILON:
+            raise ConfigError(
+                f"epsilon={self.epsilon!r}: expected a number in (0, {LARGEST_EPSILON:g}], "
+                "such as 1.0"
+            )
         if not 0.0 < self.delta < 1.0:
             raise ConfigError(
                 f"delta={self.delta!r}: expected a probability in (0, 1), such as 1e-6"
             )
         if self.delta < _LEAST_DELTA:
             raise ConfigError(
-                f"delta={self.delta!r}: below {_LEAST_DELTA:g}, where the noise itself is not "
-                "exact enough to promise anything; give a larger one, such as 1e-6"
+                f"delta={self.delta!r}: expected at least {_LEAST_DELTA:g}; no cryptographic "
+                "generator can be trusted to smaller probabilities; give a larger one, such as 1e-6"
             )
         if self.accounting is Accounting.PAPER and self.epsilon > 2 * math.log(1 / self.delta):
             raise ConfigError(

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from tacit.budget import Accounting, Neighbours, PrivacyBudget, epsilon_of, guessing_chance
+from tacit.budget import (
+    LARGEST_MU,
+    Accounting,
+    Neighbours,
+    PrivacyBudget,
+    epsilon_of,
+    guessing_chance,
+)
 from tacit.errors import ModelFileError, TacitError
 from tacit.ledger import Entry, Ledger
 
@@ -129,6 +136,11 @@ class Certificate:
         if self.budget is None:
             return Verification(False, None, None, tuple(problems), catalogue)
         problems += [f"release {e.name!r} has no noise" for e in self.releases if e.noise_sd <= 0]
+        if LARGEST_MU < self.mu < math.inf:
+            problems.append(
+                f"the releases cost mu = {self.mu:.6g}; the exactness of the noise is proven up to "
+                f"{LARGEST_MU:g}"
+            )
         found = self.exact_epsilon
         if not found <= self.budget.epsilon * (1 + _RELATIVE):
             problems.append(f"the releases give epsilon {found:.6g}, above the claim")

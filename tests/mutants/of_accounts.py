@@ -136,8 +136,8 @@ ACCOUNTS = (
     Mutant(
         "delta is ignored everywhere, and 10^-5 used instead",
         "as above, and the ledger agrees with the mistake",
-        (Edit(BUDGET, "lambda mu: delta_of(epsilon, mu) <= delta, 1e-18, 1e9",
-              "lambda mu: delta_of(epsilon, mu) <= 1e-5, 1e-18, 1e9"),),
+        (Edit(BUDGET, "lambda mu: _covers(epsilon, delta, mu), 2 * delta, 1e9",
+              "lambda mu: _covers(epsilon, 1e-5, mu), 2 * delta, 1e9"),),
         (COSTS + "test_calibration_never_under_noises_and_wastes_nothing[1e-15-0.1]", WHOLE),
     ),
     Mutant(

@@ -9,19 +9,18 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.budget import Neighbours, Sensitivity
+from tacit.budget import LARGEST_MU, Neighbours, Sensitivity
 from tacit.errors import ConfigError, EngineError
 from tacit.ledger import Entry, Ledger
 from tacit.private.journal import Journal
-from tacit.private.sampler import NoiseSource, floor_normals, idealised_normals
+from tacit.private.sampler import MOST_BITS, NoiseSource, floor_normals, idealised_normals
 from tacit.private.statistics import BoundedSum, Statistic
 from tacit.ratings import Ratings
 
 __all__ = ["Engine", "Mechanism", "Numerics"]
 
 _CAPACITY = 2**26  # users that sums have room for when their number is not public
-_SUM_BITS = 61  # a sum stays below 2^61 units, and with its noise inside 64-bit integers
-_NOISE_BITS = 52  # of the noise sd at the most
+_SUM_BITS = 61  # a sum stays about 2^61 units at the most, and its noise within 2^62
 
 
 class Engine(Protocol):
@@ -123,8 +122,8 @@ class Mechanism:
         finest = statistic.peak * max(users * 2.0**-_SUM_BITS, 2.0**-statistic.term_bits)
         if not self._ledger.private:
             return finest, 0
-        bits = min(_NOISE_BITS, math.floor(math.log2(entry.noise_sd / finest)))
-        if bits < 1:
+        bits = min(MOST_BITS, math.floor(math.log2(entry.noise_sd / finest)))
+        if bits < 1 or not entry.mu <= LARGEST_MU:
             raise ConfigError(
                 f"epsilon is so large that release {entry.name!r} has no noise to speak of; "
                 "lower it, or ask for the non-private form by name with budget=None"
