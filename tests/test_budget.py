@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import ConfigError, PrivacyBudget
-from tacit.budget import Sensitivity, delta_of, epsilon_of, guessing_chance, mu_of
+from tacit.budget import (
+    LARGEST_EPSILON,
+    LARGEST_MU,
+    Sensitivity,
+    delta_of,
+    epsilon_of,
+    guessing_chance,
+    mu_of,
+)
 
 EPSILONS = [0.01, 0.03, 0.1, 0.5, 1.0, 3.0, 10.0, 20.0, 50.0]
 DELTAS = [1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-2]
@@ -120,7 +128,59 @@ def test_a_bad_budget_names_what_is_wrong(arguments: dict[str, object], name: st
         PrivacyBudget(**arguments)  # type: ignore[arg-type]
 
 
-def test_the_least_delta_is_far_above_what_the_sampler_may_add() -> None:
-    """Lemma 8: (1 + e^epsilon) N 2^-180 for N numbers; here for epsilon 20 and 2^40 of them."""
-    assert PrivacyBudget(1.0, 1e-30).delta == 1e-30
-    assert (1 + math.exp(20)) * 2.0**40 * 2.0**-180 < 1e-30 / 100
+def mu_at(epsilon: float, place: float) -> float:
+    """The mu whose smallest delta is near Phi(place)."""
+    root = math.hypot(place, math.sqrt(2 * epsilon))
+    return place + root if place > 0 else 2 * epsilon / (root - place)
+
+
+PLACES = [-36.0, -20.0, -11.5, -8.0, -4.0, -1.0, -0.1, 0.0, 0.1, 1.0, 3.0, 8.0]
+
+
+@pytest.mark.parametrize("epsilon", [10.0**power for power in range(-15, 5)] + [3e-12, 0.5, 300.0])
+def test_delta_has_many_digits_on_a_grid_of_all_budgets(epsilon: float) -> None:
+    """From delta 1e-284 to nearly one; 1.8 % were wrong at (1e-12, 1e-30) before."""
+    for place in PLACES:
+        mu = mu_at(epsilon, place)
+        with mpmath.workdps(90):
+            e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
+            exact = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
+            assert abs(mpmath.mpf(delta_of(epsilon, mu)) / exact - 1) < 1e-12
+
+
+EXTREMES = [
+    (epsilon, delta)
+    for epsilon in (1e-300, 1e-20, 1e-12, 1e-6, 1.0, 1e3, LARGEST_EPSILON)
+    for delta in (1e-30, 1e-15, 0.4, 0.6, 1 - 1e-9, 1 - 2**-53)
+]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), EXTREMES)
+def test_extreme_budgets_are_kept_on_the_private_side(epsilon: float, delta: float) -> None:
+    with mpmath.workdps(120):
+
+        def exact(e: float, m: float) -> mpmath.mpf:
+            e, m = mpmath.mpf(e), mpmath.mpf(m)
+            return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
+
+        mu = mu_of(epsilon, delta)
+        assert exact(epsilon, mu) <= delta < exact(epsilon, mu * (1 + 1e-9))
+        for cost in (mu, mu * (1 + 2e-10), 1.001 * mu):
+            assert exact(epsilon_of(cost, delta), cost) <= delta
+        assert epsilon_of(mu, delta) <= epsilon * (1 + 1.1e-10)
+
+
+def test_no_budget_costs_more_than_the_largest_mu() -> None:
+    """The theorem on the noise is stated up to there, and it is no further than needed."""
+    assert 0.99 * LARGEST_MU < mu_of(LARGEST_EPSILON, 1 - 2**-53) < LARGEST_MU
+    with pytest.raises(ConfigError, match="epsilon"):
+        PrivacyBudget(LARGEST_EPSILON * 1.001)
+
+
+def test_what_the_sampler_is_off_is_far_within_what_calibration_leaves() -> None:
+    """Lemma 8, for 2^60 numbers at the largest epsilon and least delta, in logarithms of two."""
+    numbers, epsilon, delta = 2.0**60, LARGEST_EPSILON, PrivacyBudget(1.0, 1e-30).delta
+    left = math.log2(0.7e-10 * delta)  # of delta, by a mu that is 1e-10 smaller
+    factors = math.log2(2 * numbers) - 320
+    beyond = (epsilon - 1024**2 / 2) / math.log(2) + math.log2(numbers)
+    assert max(factors, beyond) < left - 60

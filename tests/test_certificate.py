@@ -4,8 +4,9 @@ import math
 import pytest
 
 import tacit
-from tacit.budget import epsilon_of
+from tacit.budget import LARGEST_MU, PrivacyBudget, epsilon_of
 from tacit.certificate import Certificate
+from tacit.ledger import Entry
 
 
 @pytest.fixture
@@ -79,3 +80,12 @@ def test_a_release_without_noise_does_not_verify(certificate: Certificate) -> No
     content = certificate.to_json()
     content["releases"][0] |= {"noise_sd": 0.0, "mu": None}
     assert not Certificate.from_json(content).verify().holds
+
+
+@pytest.mark.parametrize(
+    ("mu", "proven"), [(LARGEST_MU * 0.999, True), (LARGEST_MU * 1.001, False)]
+)
+def test_verify_names_a_cost_for_which_the_noise_is_not_proven(mu: float, proven: bool) -> None:
+    budget = PrivacyBudget(1e4, 1 - 2**-53)
+    found = Certificate(budget, (Entry("covariance 1", mu, 1.0),), {}).verify()
+    assert any("exactness of the noise" in problem for problem in found.problems) is not proven

@@ -5,10 +5,12 @@ from tests.mutants.mutant import Edit, Mutant
 MECHANISM = "private/mechanism.py"
 SAMPLER = "private/sampler.py"
 LOOPS = "private/exact_normal.py"
+FAR = "private/normal_tail.py"
 JOURNAL = "private/journal.py"
 
 TESTS = "tests/privacy/test_mechanism.py::"
 SAMPLES = "tests/privacy/test_sampler.py::"
+LAW = "tests/privacy/test_sampler_law.py::"
 CRASHES = "tests/test_checkpoint.py::"
 FITS = "tests/test_fitting.py::"
 TAUGHT = "tests/privacy/test_what_mutants_taught.py::"
@@ -111,6 +113,55 @@ NOISE = (
         (Edit(LOOPS, "if _accept(np.int64(word >> np.uint64(55)), j, x, trio, words, tape):",
               "if True:"),),
         (SAMPLES + "test_it_is_normal_with_the_stated_sd_and_no_other",),
+    ),
+    Mutant(
+        "a step of the acceptance run is thinned the wrong way round",
+        "too many values are accepted, and the noise is not Gaussian",
+        (Edit(LOOPS, "return choice < 2 * j", "return choice > 2 * j"),),
+        (LAW + "test_acceptance_has_its_closed_form_point_by_point",
+         LAW + "test_the_loops_do_what_a_second_writing_does[16]"),
+    ),
+    Mutant(
+        "a tie of the thinning is decided the wrong way round",
+        "the noise is off by a part in a thousand, most near zero",
+        (Edit(LOOPS, "return _less(spare, x, words, tape)",
+              "return _less(x, spare, words, tape)"),),
+        (LAW + "test_acceptance_has_its_closed_form_point_by_point",
+         LAW + "test_the_loops_do_what_a_second_writing_does[16]"),
+    ),
+    Mutant(
+        "the acceptance run is thinned by digits of a deviate that was used before",
+        "acceptance is off by 0.1 % at 2.5 sd and by 5 % at 6 sd",
+        (Edit(LOOPS, "choice = np.int64(_next(words, tape) >> np.uint64(55))",
+              "choice = np.int64(last[0] >> np.uint64(55))"),),
+        (LAW + "test_acceptance_has_its_closed_form_point_by_point",
+         LAW + "test_the_loops_do_what_a_second_writing_does[16]"),
+    ),
+    Mutant(
+        "the noise ends at 16 standard deviations",
+        "at a large epsilon one of two neighbours reaches what the other cannot",
+        (Edit(LOOPS, "while j < CELLS and not", "while j < CELLS - 1 and not"),),
+        (LAW + "test_values_beyond_16_sd_are_drawn_when_the_table_says_so",),
+    ),
+    Mutant(
+        "cells of the tail fall off as exp(-i), without their square",
+        "far out the noise is not Gaussian, which a large epsilon can see",
+        (Edit(FAR, "ones, rest = divmod(i * i, 512)", "ones, rest = 0, 0"),),
+        (LAW + "test_tail_cells_are_tried_as_their_law_says[40]",),
+    ),
+    Mutant(
+        "one factor of the acceptance in the tail instead of all",
+        "values far out come too often",
+        (Edit(FAR, "for _ in range(factors))", "for _ in range(1))"),),
+        (LAW + "test_acceptance_in_the_tail_has_its_closed_form[2000-0.1-4000]",),
+    ),
+    Mutant(
+        "words from a generator that is seeded with four of the system's bytes",
+        "there are 2^32 noises, and all of them can be tried",
+        (Edit(SAMPLER, "return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)",
+              "seed = int.from_bytes(os.urandom(4), 'little')\n"
+              "        return np.random.Philox(seed).random_raw(count)"),),
+        (LAW + "test_noise_is_made_of_the_systems_words_each_used_once",),
     ),
     Mutant(
         "the sign is a bit that was used before",

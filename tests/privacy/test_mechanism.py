@@ -10,8 +10,9 @@ from scipy import stats
 from tests.conftest import ratings_for
 
 import tacit
-from tacit.budget import Sensitivity
-from tacit.ledger import Ledger
+from tacit.budget import LARGEST_MU, Sensitivity
+from tacit.ledger import Entry, Ledger
+from tacit.private import mechanism as mechanism_module
 from tacit.private.mechanism import Mechanism, Numerics
 from tacit.private.rows import Rows
 from tacit.private.sampler import SeededNoiseUnsafe
@@ -133,3 +134,33 @@ def test_what_is_private_neither_prints_nor_pickles(secret: object) -> None:
     for way_out in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(tacit.PrivacyError):
             way_out(secret)
+
+
+def test_a_cost_for_which_the_noise_is_not_proven_is_refused() -> None:
+    ledger = Ledger(tacit.PrivacyBudget(1e4))
+    mechanism = Mechanism(SilentEngine(), ledger, SeededNoiseUnsafe(1))
+    mechanism._grid(Silence(), Entry("r 1", 0.999 * LARGEST_MU, 1.0))  # type: ignore[arg-type]
+    with pytest.raises(tacit.ConfigError, match="epsilon is so large"):
+        mechanism._grid(Silence(), Entry("r 1", 1.001 * LARGEST_MU, 1.0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_sum_and_the_largest_noise_do_not_wrap_around(
+    sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sum of 2^61 units beside noise of 2^62, which is the furthest that the sampler goes."""
+
+    class Full(SilentEngine):
+        def sum(self, statistic: Silence, unit: float) -> BoundedSum:
+            self.unit = unit
+            return BoundedSum(np.full(statistic.shape, sign << 61, dtype=np.int64), unit)
+
+    furthest = 2**62 - 1 if sign > 0 else -(2**62)
+    monkeypatch.setattr(
+        mechanism_module, "floor_normals", lambda _source, size, _bits: np.full(size, furthest)
+    )
+    ledger, engine = Ledger(tacit.PrivacyBudget(1.0)), Full()
+    ledger.reserve("r 1", BOUND, 1.0)
+    statistic = Silence(shape=(3,), symmetric=False)
+    released = Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release("r 1", statistic)  # type: ignore[arg-type]
+    assert np.allclose(released, float(furthest + (sign << 61)) * engine.unit, rtol=1e-12)

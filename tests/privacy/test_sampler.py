@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit import EngineError
+from tacit import ConfigError, EngineError
 from tacit.private.exact_normal import CELLS, DIGITS, RESERVE
 from tacit.private.sampler import (
     SeededNoiseUnsafe,
@@ -111,14 +111,18 @@ def test_idealised_noise_has_the_right_law_all_the_same() -> None:
 
 
 def test_cells_have_their_probabilities_to_the_last_digit() -> None:
+    """Each cell, and the tail, to a factor 1 +- 2^-322, which leaves room for Lemma 8's 2^-320."""
     cumulative, guide = _cell_table()
-    with mpmath.workdps(110):
-        weights = [mpmath.exp(-(mpmath.mpf(j) ** 2) / 512) for j in range(CELLS)]
-        total = mpmath.fsum(weights)
-        for j in (0, 1, 7, 40, 100, 200):
-            stored = sum(int(cumulative[j, p]) << (192 - 64 * p) for p in range(DIGITS))
-            exact = mpmath.fsum(weights[: j + 1]) / total * mpmath.mpf(2) ** 256
-            assert abs(stored - exact) < 2
+    assert cumulative.shape == (CELLS, DIGITS + 1)
+    shifts = [64 * (DIGITS - 1 - place) for place in range(DIGITS)]
+    stored = [sum(int(row[p]) << shifts[p] for p in range(DIGITS)) for row in cumulative]
+    with mpmath.workdps(250):
+        weights = [mpmath.exp(-(mpmath.mpf(j) ** 2) / 512) for j in range(700)]
+        exact = [*weights[:CELLS], mpmath.fsum(weights[CELLS:])]
+        scale = mpmath.mpf(2) ** (64 * DIGITS) / mpmath.fsum(weights)
+        steps = np.diff([0, *stored, 1 << (64 * DIGITS)]).tolist()
+        errors = [abs(s / (w * scale) - 1) for s, w in zip(steps, exact, strict=True)]
+        assert max(errors) < mpmath.mpf(2) ** -322
     assert guide[0] == 0
     assert np.all(np.diff(guide) >= 0)
 
@@ -157,6 +161,24 @@ class StuckGenerator:
 def test_a_stuck_generator_is_noticed() -> None:
     with pytest.raises(EngineError, match="repeats"):
         floor_normals(StuckGenerator(), 1000, 40)
+
+
+def test_a_generator_that_is_always_rejected_is_noticed_at_the_end_of_the_tape() -> None:
+    """Cell 40, x near one, and a run of one step: the same three words over and over."""
+
+    class Rejected(StuckGenerator):
+        def words(self, count: int) -> np.ndarray:
+            turn = [0xFDBE_0000_0000_0000, 0xFFFF_0000_0000_0000, 0, 1 << 63, 1 << 63]
+            return np.resize(np.array(turn, dtype=np.uint64), count)
+
+    with pytest.raises(EngineError, match="repeats"):
+        floor_normals(Rejected(), 10, 40)
+
+
+@pytest.mark.parametrize("bits", [-1, 53, 60])
+def test_bits_that_could_overflow_are_refused(bits: int) -> None:
+    with pytest.raises(ConfigError, match="bits"):
+        floor_normals(SeededNoiseUnsafe(1), 10, bits)
 
 
 def test_the_reserve_is_far_more_than_any_value_uses() -> None:

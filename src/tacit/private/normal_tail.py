@@ -16,7 +16,15 @@ from collections.abc import Iterator
 from tacit.errors import EngineError
 from tacit.private.exact_normal import CELLS, DIGITS
 
-__all__ = ["FURTHEST", "REPEATS", "Deviate", "accept", "exp_minus", "floor_tail_normal", "tail_cell"]
+__all__ = [
+    "FURTHEST",
+    "REPEATS",
+    "Deviate",
+    "accept",
+    "exp_minus",
+    "floor_tail_normal",
+    "tail_cell",
+]
 
 FURTHEST = 1 << 14  # cells: 1024 standard deviations, so that 52-bit noise stays within 2^62
 REPEATS = "the random generator of this machine repeats itself; not usable"
@@ -57,9 +65,7 @@ def _thinned(words: Iterator[int], whole: int, part: Deviate | None, size: int) 
     return part is not None and Deviate(words) < part
 
 
-def exp_minus(
-    words: Iterator[int], whole: int, size: int, part: Deviate | None = None
-) -> bool:
+def exp_minus(words: Iterator[int], whole: int, size: int, part: Deviate | None = None) -> bool:
     """Return true with probability exp(-h), h = whole/size, or exp(-hx), h = (whole + x)/size.
 
     x is `part`. In the run 1 or x > z1 > z2 > ..., each step also thinned by h <= 1, at least n
