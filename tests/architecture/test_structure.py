@@ -31,6 +31,7 @@ RANDOM_ROOMS = {
     "audit/made_up.py",
     "audit/people.py",
     "audit/hunting.py",
+    "audit/rating.py",
     "audit/game.py",
 }
 
