@@ -94,7 +94,9 @@ class TestGrades:
             (1000.0, "replace", 1e-6, "none"),
         ],
     )
-    def test_examples(self, epsilon: float, relation: str, delta: float, grade: str) -> None:
+    def test_examples_of_grades(
+        self, epsilon: float, relation: str, delta: float, grade: str
+    ) -> None:
         assert grade_of(budget_of(epsilon, relation, delta), mu_of(epsilon, delta)) == grade
 
     @pytest.mark.parametrize("relation", RELATIONS)
