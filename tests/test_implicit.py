@@ -366,7 +366,7 @@ class TestSensitivity:
         with monkeypatch.context() as patch:
             kept = spy_on_sums(patch)
             rows = [[0, 1], [2, 3, 4], [5], [6, 7, 8, 9]]
-            tacit.fit(self.ratings(rows), config, epsilon=5.0, neighbours="add_remove")
+            tacit.fit(self.ratings(rows), config, epsilon=2.0, neighbours="add_remove")
         return kept
 
     def moved(self, statistic: Statistic, before: list[int], after: list[int] | None) -> float:

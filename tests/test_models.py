@@ -15,7 +15,7 @@ OWN = {"film-01": 5.0, "film-03": 1.0, "film-07": 4.5}
 
 @pytest.fixture
 def model(ratings: tacit.Ratings) -> tacit.Model:
-    return tacit.fit(ratings, epsilon=20.0)
+    return tacit.fit(ratings, epsilon=5.0)
 
 
 def test_every_form_of_own_ratings_gives_the_same(model: tacit.Model) -> None:
@@ -211,7 +211,7 @@ def test_return_std_is_true_or_false(uncertain: tacit.Model) -> None:
 
 
 def test_nothing_of_anyone_is_printed(model: tacit.Model, ratings: tacit.Ratings) -> None:
-    assert repr(model) == "Model(ridge, 15 items, epsilon=20, delta=1e-06)"
+    assert repr(model) == "Model(ridge, 15 items, epsilon=5, delta=1e-06)"
     assert "user-" not in repr(ratings) + str(ratings)
 
 

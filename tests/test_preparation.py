@@ -56,7 +56,9 @@ class TestTopItems:
     @pytest.mark.parametrize("relation", ["replace", "add_remove"])
     def test_the_most_rated_items_are_the_catalogue(self, relation: str) -> None:
         ratings = popular()
-        model = tacit.fit(ratings, CONFIG, epsilon=20.0, neighbours=relation, top_items=5)
+        model = tacit.fit(
+            ratings, CONFIG, epsilon=20.0, neighbours=relation, top_items=5, noise_seed_unsafe=1
+        )
         assert model.catalogue.ids.to_list() == MOST_RATED
         assert model.catalogue.title(0) == f"Title {MOST_RATED[0]}"
         assert model.catalogue.public

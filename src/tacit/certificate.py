@@ -10,16 +10,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from tacit.budget import (
-    LARGEST_MU,
-    Accounting,
-    Neighbours,
-    PrivacyBudget,
-    epsilon_of,
-    guessing_chance,
-)
+from tacit.budget import LARGEST_MU, Accounting, PrivacyBudget, epsilon_of
 from tacit.errors import ModelFileError, TacitError
 from tacit.ledger import Entry, Ledger
+from tacit.promise import Grade, grade_of, promise, shown, too_weak
 
 __all__ = ["Certificate", "Verification"]
 
@@ -60,7 +54,8 @@ class Certificate:
         releases: every release with its sensitivity, noise sd and cost.
         public: what was taken as public, by name, and why that is so.
         numerics: "exact" or "idealised".
-        reasons_not_private: why this model must not be called private, if it must not.
+        reasons_not_private: why this model must not be called private, if it must not. A promise
+            that is too weak is one of them, however the certificate was made.
     """
 
     budget: PrivacyBudget | None
@@ -69,10 +64,23 @@ class Certificate:
     numerics: str = "exact"
     reasons_not_private: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse to call something private whose numbers promise nothing to speak of."""
+        reason = too_weak(self.budget, self.mu) if self.budget is not None else ""
+        if reason and reason not in self.reasons_not_private:
+            object.__setattr__(self, "reasons_not_private", (*self.reasons_not_private, reason))
+
     @property
     def private(self) -> bool:
         """Whether the promise may be made at all."""
         return self.budget is not None and not self.reasons_not_private
+
+    @property
+    def grade(self) -> Grade:
+        """How much the promise is worth; NONE where none is made."""
+        if self.budget is None or not self.private:
+            return Grade.NONE
+        return grade_of(self.budget, self.mu)
 
     @property
     def mu(self) -> float:
@@ -99,6 +107,7 @@ class Certificate:
         return {
             "format": _FORMAT,
             "private": self.private,
+            "grade": self.grade.value,
             "not_private_because": list(self.reasons_not_private),
             "unit": _UNIT,
             "epsilon": budget.epsilon if budget else None,
@@ -129,7 +138,13 @@ class Certificate:
             raise ModelFileError(f"the certificate cannot be read: {error}") from None
 
     def verify(self) -> Verification:
-        """Recompute epsilon from the releases alone and compare it with the claim."""
+        """Recompute epsilon from the listed releases and compare it with the claim.
+
+        It checks what is written: that every listed release has noise, that their costs give no
+        more than the claimed epsilon, that a release which something is said to come from is
+        listed, and that the promise is worth calling one. It cannot check that the stated
+        sensitivities and noise are those of the fit.
+        """
         problems = [f"not private: {reason}" for reason in self.reasons_not_private]
         problems += self._named_but_missing()
         catalogue = self.public.get("catalogue", "")
@@ -163,7 +178,7 @@ class Certificate:
                 "This model is NOT PRIVATE: it makes no promise to anyone whose ratings it used.",
                 *(f"Why: {reason}." for reason in self.reasons_not_private),
             ]
-        return _promise(self.budget, self.mu)
+        return promise(self.budget, self.mu)
 
     def text(self) -> str:
         """Return the person's form."""
@@ -211,8 +226,8 @@ def _facts(certificate: Certificate, budget: PrivacyBudget) -> list[str]:
     return [
         f"  Privacy unit:  {_UNIT}",
         f"  Neighbours:    {budget.neighbours.value}: {_RELATION[budget.neighbours]}",
-        f"  Epsilon:       {budget.epsilon:g}",
-        f"  Delta:         {budget.delta:g}",
+        f"  Epsilon:       {shown(budget.epsilon)}",
+        f"  Delta:         {shown(budget.delta)}",
         f"  Accountant:    {_accountant(budget)}",
         f"  Total cost:    mu = {certificate.mu:.6g}, which is epsilon = "
         f"{certificate.exact_epsilon:.6g} at this delta",
@@ -226,29 +241,6 @@ def _accountant(budget: PrivacyBudget) -> str:
     return "the paper's formula, which adds more noise than needed"
 
 
-def _promise(budget: PrivacyBudget, mu: float) -> list[str]:
-    chance = 100 * guessing_chance(mu)
-    secret = {
-        Neighbours.REPLACE: "that hers are one of two lists",
-        Neighbours.ADD_REMOVE: "that she gave either one certain list or nothing at all",
-    }[budget.neighbours]
-    return [
-        f"({budget.epsilon:g}, {budget.delta:g})-joint differential privacy for every user whose "
-        "ratings were used, under the relation below.",
-        "Whatever anyone else sees, all other users' recommendations and this model together, "
-        "barely depends on one person's ratings.",
-        f"Someone who knows everyone else's ratings, and {secret}, guesses which from this model "
-        f"rightly at most {chance:.3g} % of the time; a coin is right 50 %.",
-        "The same holds for a single rating of hers, which is a smaller change than her whole "
-        "list: nobody can tell any better whether she gave it.",
-        "Not covered: what she is shown depends on her own ratings, so showing her "
-        "recommendations to others can reveal them.",
-        "Not covered: other models fitted to the same ratings; their costs add up.",
-        "Not covered: what others can know about her without her ratings, such as a taste that "
-        "everyone shares.",
-    ]
-
-
 def _parse(value: object) -> Certificate:
     if not isinstance(value, dict) or value.get("format") != _FORMAT:
         raise ModelFileError(f"expected the format {_FORMAT!r}")
@@ -259,16 +251,16 @@ def _parse(value: object) -> Certificate:
         )
     if value["numerics"] not in _NUMERICS:
         raise ModelFileError("unknown numerics")
-    certificate = Certificate(
+    reasons = tuple(str(reason) for reason in value["not_private_because"])
+    if value["private"] != (budget is not None and not reasons):
+        raise ModelFileError("it contradicts itself on whether the model is private")
+    return Certificate(
         budget,
         tuple(_parse_entry(entry) for entry in value["releases"]),
         {str(name): str(why) for name, why in value["public"].items()},
         str(value["numerics"]),
-        tuple(str(reason) for reason in value["not_private_because"]),
+        reasons,
     )
-    if certificate.private != value["private"]:
-        raise ModelFileError("it contradicts itself on whether the model is private")
-    return certificate
 
 
 def _parse_entry(value: Mapping[str, Any]) -> Entry:

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Any, Final, Protocol
 
 from tacit.algorithms import Algorithm, Facts, Interactions, Moments
-from tacit.budget import Accounting, Neighbours, PrivacyBudget
+from tacit.budget import Accounting, Neighbours, PrivacyBudget, mu_of
 from tacit.certificate import Certificate
 from tacit.engines import ThreadEngine
 from tacit.errors import ConfigError, TacitWarning
@@ -22,6 +22,7 @@ from tacit.narrowing import COUNTS, check_top_items, narrowed, reserve_counts
 from tacit.private.journal import Journal
 from tacit.private.mechanism import Engine, Mechanism, Numerics
 from tacit.private.sampler import SeededNoiseUnsafe, SystemNoise
+from tacit.promise import Grade, grade_of, shown, weakness
 from tacit.ratings import Ratings
 
 __all__ = [
@@ -225,6 +226,7 @@ def carry_out(
     narrow = top is not None and top < ratings.n_items
     facts = _facts(ratings, budget, top if narrow else None)
     _warn_of_delta(facts)
+    _warn_of_a_weak_promise(budget, options)
     ledger = Ledger(budget)
     rest = reserve_counts(ledger, ratings.n_items) if narrow else ledger
     run = plan.reserve(rest, facts)
@@ -285,6 +287,23 @@ def _warn_of_delta(facts: Facts) -> None:
         warnings.warn(
             f"delta={facts.budget.delta:g} is not below one over the number of users "
             f"({facts.n_users}): publishing one whole row at random would pass; choose a smaller",
+            TacitWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_a_weak_promise(budget: PrivacyBudget | None, options: Options) -> None:
+    """Say before anything is spent that it will buy little; what says NOT PRIVATE needs no more."""
+    if budget is None or _reasons_not_private(options):
+        return
+    mu = mu_of(budget.epsilon, budget.delta)
+    weak = weakness(budget, mu)
+    if weak:
+        none = grade_of(budget, mu) is Grade.NONE
+        word = "the model will say NOT PRIVATE" if none else "the promise is weak"
+        warnings.warn(
+            f"epsilon={shown(budget.epsilon)}, delta={shown(budget.delta)}, {budget.neighbours}: "
+            f"{word}: {weak}; choose a smaller epsilon or delta",
             TacitWarning,
             stacklevel=4,
         )

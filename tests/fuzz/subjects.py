@@ -161,7 +161,7 @@ def _model_files() -> list[Sound]:
     ]
     found = []
     for k, config in enumerate(configs):
-        model = tacit.fit(ratings_for(0), config, epsilon=50.0)
+        model = tacit.fit(ratings_for(0), config, epsilon=5.0)
         content = saved(model)
         size = int.from_bytes(content[:8], "little")
         found.append(Sound(f"m{k}.tacit", content, ((0, 8 + size),), mutated_header))

@@ -191,7 +191,7 @@ from typer.testing import CliRunner
 from tacit.cli import app
 ratings = ratings_for(0)
 model = tacit.fit(ratings, epsilon=5.0, checkpoint=folder / "c")
-tacit.tune(ratings, [tacit.FrankWolfe(rounds=2), tacit.SVD()], epsilon=9.0)
+tacit.tune(ratings, [tacit.FrankWolfe(rounds=2), tacit.SVD()], epsilon=5.0)
 model.save(folder / "m.tacit")
 model = tacit.load(folder / "m.tacit")
 model.predict({"film-02": 4.0}), model.recommend({"film-02": 4.0}), model.verify(), model.explain()

@@ -14,6 +14,7 @@ OPEN = "tests/test_preparation.py::TestOpenReservations::"
 SEARCH = "tests/test_tune.py::"
 WALLS = "tests/architecture/test_structure.py::"
 FILES = "tests/test_model_file.py::"
+WORDS = "tests/test_promise.py::"
 TAUGHT = "tests/privacy/test_what_mutants_taught.py::"
 EVERY_SUM = (
     "tests/contracts/test_algorithms.py::TestEveryAlgorithm::"
@@ -194,5 +195,24 @@ ACCOUNTS = (
         "a forged certificate passes",
         (Edit(CERTIFICATE, "if not found <= self.budget.epsilon * (1 + _RELATIVE):", "if False:"),),
         (FILES + "test_a_forged_epsilon_does_not_verify",),
+    ),
+    Mutant(
+        "two lists under add_remove cost as much as one presence",
+        "the certificate says of a single rating what does not hold for it",
+        (Edit("promise.py", "return mu if neighbours is Neighbours.REPLACE else 2 * mu",
+              "return mu"),),
+        (WORDS + "TestTwoLists::test_add_remove_says_two",),
+    ),
+    Mutant(
+        "percentages are rounded to the nearest",
+        "an upper bound is printed that is below the truth",
+        (Edit("promise.py", "scaleb(-digits), ROUND_CEILING)", "scaleb(-digits))"),),
+        (WORDS + "TestPercentages::test_never_below_the_truth_and_never_far_above",),
+    ),
+    Mutant(
+        "any epsilon is called private",
+        "at epsilon 1000 an attacker is nearly always right, and the certificate makes a promise",
+        (Edit(CERTIFICATE, "if reason and reason not in self.reasons_not_private:", "if False:"),),
+        (WORDS + "TestNotPrivate::test_it_survives_json_once",),
     ),
 )  # fmt: skip

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "Audit", "Finding", "Scale", "audit"]
 
-PARTS = ("sensitivity", "game", "membership", "reconstruction", "noise")
+PARTS = ("sensitivity", "rating", "game", "membership", "reconstruction", "noise")
 """The parts of an audit, in the order in which they run."""
 
 
@@ -157,6 +157,7 @@ def _options(part: str, scale: Scale) -> dict[str, Any]:
     seed = scale.seed or 0
     options: dict[str, dict[str, Any]] = {
         "sensitivity": {"seed": seed, "effort": QUICK if scale.quick else Effort()},
+        "rating": {"seed": seed, "effort": QUICK if scale.quick else Effort()},
         "game": {"seed": scale.seed, "trials": scale.fits},
         "membership": {"seed": seed} | ({"trials": 100} if scale.quick else {}),
         "reconstruction": {"seed": seed},

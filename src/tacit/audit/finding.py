@@ -10,8 +10,8 @@ class Finding:
     """What one attack measured against one promise.
 
     Attributes:
-        part: The part of the audit: "certificate", "sensitivity", "game", "membership",
-            "reconstruction" or "noise".
+        part: The part of the audit: "certificate", "sensitivity", "rating", "game",
+            "membership", "reconstruction" or "noise".
         subject: What was attacked, e.g. the name of a release or of an algorithm.
         claim: What was promised, in one sentence.
         measured: What the attack reached, on the scale of `limit`.

@@ -19,7 +19,7 @@ from tacit.audit.opening import Opened, opened_run
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours
 
-__all__ = ["Effort", "Hunt", "Pair", "hunt_of", "sensitivity", "total_cost_hunt"]
+__all__ = ["Effort", "Hunt", "Pair", "alike", "hunt_of", "sensitivity", "some", "total_cost_hunt"]
 
 Vector = NDArray[np.float64]
 Units = NDArray[np.int64]
@@ -103,7 +103,7 @@ class Hunt:
 
     def _starts(self, relation: Neighbours) -> list[Pair]:
         """Return the best pairs of rows that are proposed at random or by design."""
-        rows = [*designed(self.world), *self._drawn()]
+        rows = self.proposals()
         if relation is Neighbours.ADD_REMOVE:
             nobody = np.full(self.world.n_items, np.nan)
             found = [self.pair(row, after) for row in rows for after in (None, nobody)]
@@ -114,6 +114,10 @@ class Hunt:
         best = np.argsort(-np.triu(apart, 1), axis=None)[: self.effort.starts]
         places = zip(*np.unravel_index(best, apart.shape), strict=True)
         return [self.pair(rows[one], rows[other]) for one, other in places]
+
+    def proposals(self) -> list[Row]:
+        """Return rows by design and at random."""
+        return [*designed(self.world), *self._drawn()]
 
     def _drawn(self) -> Iterator[Row]:
         """Yield random rows: of any length, most of them at the ends of the range."""
@@ -241,18 +245,24 @@ def sensitivity(subject: Subject, *, seed: int = 0, effort: Effort | None = None
     small = World(world.others[:5], world.rating_range, world.implicit)
     return [
         _finding(subject, releases, small, relation, (seed, effort))
-        for releases in _alike(run.releases)
+        for releases in alike(run.releases)
         for relation in Neighbours
     ]
 
 
-def _alike(releases: list[Opened]) -> list[list[Opened]]:
+def alike(releases: list[Opened]) -> list[list[Opened]]:
     """Put releases together that have the same name but for numbers, and the same bound."""
     groups: dict[tuple[str, float, float], list[Opened]] = {}
     for release in releases:
         stem, stated = re.sub(r"\d+", "", release.entry.name), release.stated
         groups.setdefault((stem, stated.add_remove, stated.replace), []).append(release)
     return list(groups.values())
+
+
+def some(releases: list[Opened], effort: Effort) -> list[Opened]:
+    """Return those of a run of alike releases that are attacked."""
+    places = np.linspace(0, len(releases) - 1, min(len(releases), effort.alike)).astype(int)
+    return [releases[place] for place in places]
 
 
 def _finding(
@@ -264,8 +274,7 @@ def _finding(
 ) -> Finding:
     """Attack some of a run of alike releases, and report the worst."""
     seed, effort = search
-    places = np.linspace(0, len(releases) - 1, min(len(releases), effort.alike)).astype(int)
-    attacked = [releases[place] for place in places]
+    attacked = some(releases, effort)
     found = [_hunted(subject, release, world, relation, search) for release in attacked]
     change, stated = max(found, key=lambda each: each[0] / each[1])
     first, last = releases[0].entry.name, releases[-1].entry.name

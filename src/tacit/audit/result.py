@@ -17,6 +17,7 @@ _FORMAT = "tacit-audit/1"
 QUESTIONS = {
     "certificate": "Do the listed releases cost what the certificate claims? (epsilon)",
     "sensitivity": "How far can one person move each sum? (L2 norm)",
+    "rating": "How far can a single rating of one person move what is released? (cost mu)",
     "game": "Can anyone tell whether a crafted person was there? (lower bound of epsilon)",
     "membership": "Can someone who knows everyone else tell whose row it was? (advantage)",
     "reconstruction": "Can someone who knows everyone else read her ratings off? (share read)",

@@ -40,7 +40,7 @@ def run(
     ] = None,
     parts: Annotated[
         str | None,
-        typer.Option(help="Some of sensitivity,game,membership,reconstruction,noise."),
+        typer.Option(help="Some of sensitivity,rating,game,membership,reconstruction,noise."),
     ] = None,
     trials: Annotated[
         int | None, typer.Option(help="Fits in either world of the game; 1000, or 200 if quick.")

@@ -162,7 +162,11 @@ class Model:
         return explain(self)
 
     def verify(self) -> Verification:
-        """Recompute epsilon from the certificate, and check that all published parts are paid."""
+        """Recompute epsilon from the certificate, and compare its releases with the model's parts.
+
+        Releases are compared by their names and number. That the model was computed from them, and
+        that they were made as stated, cannot be seen from a file.
+        """
         found = self.certificate.verify()
         unpaid = self.rule.unpaid(entry.name for entry in self.certificate.releases)
         if len(self.certificate.releases) != self.releases:

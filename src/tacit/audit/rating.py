@@ -1,0 +1,127 @@
+"""Single ratings: how far do two lists lie apart that differ in one rating only?
+
+Such lists are neighbours under replace, and cost at most what was paid. Under add_remove they are
+two changes apart, from one list to none and from none to the other: at most twice of it. That is
+what the certificate says of any two lists of one person; here it is searched for a single rating
+that was given, withheld or changed.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from tacit.audit.finding import Finding
+from tacit.audit.hunting import SLACK, Effort, Hunt, Pair, alike, hunt_of, some, total_cost_hunt
+from tacit.audit.made_up import Row, World, made_up_world
+from tacit.audit.opening import Opened, opened_run
+from tacit.audit.subjects import Subject
+from tacit.promise import percent, two_lists
+
+__all__ = ["rating", "worst_rating"]
+
+_HOW = (
+    "search over pairs of rows that differ in one rating, given, withheld or changed; random, "
+    "designed and climbing"
+)
+
+
+def rating(subject: Subject, *, seed: int = 0, effort: Effort | None = None) -> list[Finding]:
+    """Hunt for a single rating that costs most, in every release and in the whole fit.
+
+    Args:
+        subject: what is attacked.
+        seed: of the world, of the noise in the fit that is taken down, and of the search.
+        effort: how hard to look.
+    """
+    effort = effort or Effort()
+    world = made_up_world(subject, seed)
+    everyone = world.ratings(world.others[0])
+    run = opened_run(subject, everyone, everyone, present=True, seed=seed)
+    small = World(world.others[:5], world.rating_range, world.implicit)
+    rng = np.random.default_rng(seed)
+    whole = worst_rating(total_cost_hunt(run.releases, small, rng, effort)).change
+    total = math.sqrt(math.fsum(release.entry.mu**2 for release in run.releases))
+    return [
+        *(_of_releases(subject, group, small, (seed, effort)) for group in alike(run.releases)),
+        _finding(subject, "the whole fit", whole, total),
+    ]
+
+
+def _of_releases(
+    subject: Subject, releases: list[Opened], world: World, search: tuple[int, Effort]
+) -> Finding:
+    """Attack some of a run of alike releases, and report the one that was moved furthest."""
+    seed, effort = search
+    found = []
+    for release in some(releases, effort):
+        hunt = hunt_of(release, world, np.random.default_rng(seed), effort)
+        found.append((worst_rating(hunt).change / release.entry.noise_sd, release.entry.mu))
+    cost, paid = max(found, key=lambda each: each[0] / each[1])
+    first, last = releases[0].entry.name, releases[-1].entry.name
+    return _finding(subject, first if first == last else f"{first} to {last}", cost, paid)
+
+
+def _finding(subject: Subject, name: str, cost: float, paid: float) -> Finding:
+    relation = subject.budget.neighbours
+    limit = two_lists(relation, paid)
+    return Finding(
+        part="rating",
+        subject=f"{subject.name}: {name}, one rating ({relation.value})",
+        claim=f"two lists of one person cost at most mu = {limit:.4g}, also where they differ in "
+        f"one rating: an attacker is right at most {percent(limit)} % of the time",
+        measured=cost,
+        limit=limit,
+        holds=cost <= limit * SLACK,
+        how=_HOW,
+    )
+
+
+def worst_rating(hunt: Hunt) -> Pair:
+    """Return the worst pair found whose rows differ in one rating."""
+    found = sorted(_proposed(hunt), key=lambda pair: -pair.change)[: hunt.effort.starts]
+    return max((_improved(hunt, pair) for pair in found), key=lambda pair: pair.change)
+
+
+def _proposed(hunt: Hunt) -> Iterator[Pair]:
+    """Yield rows beside the same rows with one item's rating withheld, given or changed."""
+    for row in hunt.proposals():
+        item = int(hunt.rng.integers(hunt.world.n_items))
+        yield from (hunt.pair(row, after) for after in _with(row, item, _values(hunt.world)))
+
+
+def _improved(hunt: Hunt, pair: Pair) -> Pair:
+    """Improve a pair item by item until nothing helps, or patience ends."""
+    for _ in range(hunt.effort.rounds):
+        before = pair
+        for item in hunt.rng.permutation(hunt.world.n_items).tolist():
+            pair = max((pair, *_changed(hunt, pair, item)), key=lambda each: each.change)
+        if pair.change <= before.change * SLACK:
+            break
+    return pair
+
+
+def _changed(hunt: Hunt, pair: Pair, item: int) -> Iterator[Pair]:
+    """Yield pairs with other ratings of an item: the same in both rows unless it is the one."""
+    before, after = pair.before, pair.after
+    if after is None:
+        return
+    values = (*_values(hunt.world), float(hunt.rng.uniform(*hunt.world.ends)))
+    alone = not np.array_equal(before[item], after[item], equal_nan=True)
+    for one in _with(before, item, values):
+        others = values if alone else one[item : item + 1]
+        yield from (hunt.pair(one, other) for other in _with(after, item, others))
+
+
+def _with(row: Row, item: int, values: "tuple[float, ...] | Row") -> Iterator[Row]:
+    """Yield copies of a row with each of some ratings of one item."""
+    for value in values:
+        changed = row.copy()
+        changed[item] = value
+        yield changed
+
+
+def _values(world: World) -> tuple[float, ...]:
+    """Return no rating, both ends of the range, and its middle."""
+    low, high = world.ends
+    return (math.nan, low, high, (low + high) / 2) if low < high else (math.nan, high)

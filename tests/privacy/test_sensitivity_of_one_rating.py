@@ -1,0 +1,119 @@
+"""Pairs of rows that differ in a single rating, in every statistic and in whole fits.
+
+Under replace they are neighbours: nothing may be moved further than stated. Under add_remove they
+are two changes apart, so twice the stated bound holds, and the bound itself does not: the twins
+show rows that move a sum up to twice as far.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.privacy import (
+    test_sensitivity,
+    test_sensitivity_als,
+    test_sensitivity_moments,
+    test_sensitivity_more,
+    test_sensitivity_preparation,
+)
+from tests.privacy.test_sensitivity import ITEMS, RANGE, SLACK, bystanders
+
+import tacit
+from tacit.audit.hunting import QUICK, Effort, hunt_of
+from tacit.audit.made_up import Row, World
+from tacit.audit.opening import Opened
+from tacit.audit.rating import rating, worst_rating
+from tacit.audit.subjects import Subject
+from tacit.budget import Neighbours, Sensitivity
+from tacit.ledger import Entry
+from tacit.private.counts import RowSums
+from tacit.private.rows import RowBounds
+from tacit.private.statistics import ResidualCovariance, Statistic
+
+CASES: dict[str, Callable[[], Statistic]] = {
+    **test_sensitivity.CASES,
+    **test_sensitivity_more.CASES,
+    **test_sensitivity_moments.CASES,
+    **test_sensitivity_als.CASES,
+    **test_sensitivity_preparation.CASES,
+}
+RELATIONS = ("replace", "add_remove")
+MOMENTS = Subject(tacit.Moments(), tacit.PrivacyBudget(4.0, neighbours=Neighbours.ADD_REMOVE))
+
+
+def found(statistic: Statistic, effort: Effort) -> tuple[Row, Row, float]:
+    """The worst pair that differs in one rating, and how far it moves the sum."""
+    rng = np.random.default_rng(5)
+    others = np.full((6, ITEMS), np.nan)
+    for at, row in enumerate(bystanders(rng)):
+        others[at, list(row)] = list(row.values())
+    unit = statistic.peak * 2.0 ** -min(40, statistic.term_bits)
+    release = Opened(Entry("a sum", 1.0, 1.0), statistic, unit)
+    pair = worst_rating(hunt_of(release, World(others, RANGE), rng, effort))
+    assert pair.after is not None
+    return pair.before, pair.after, pair.change
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_rating_moves_a_sum_no_further_than_two_lists_may(case: str) -> None:
+    statistic = CASES[case]()
+    before, after, moved = found(statistic, Effort(drawn=15, starts=1, rounds=1))
+    assert np.sum(~((before == after) | (np.isnan(before) & np.isnan(after)))) <= 1
+    assert moved <= statistic.sensitivity.replace * SLACK
+    assert moved <= 2 * statistic.sensitivity.add_remove * SLACK
+
+
+MIDDLE = np.full(ITEMS, 3.0)
+EXCEEDED: dict[str, tuple[Statistic, float]] = {
+    "row sums": (
+        RowSums(RowBounds(8, MIDDLE, True, 0.5, shrink=5.0, weighted=True)), 1.99),
+    "covariance": (ResidualCovariance(RowBounds(8, MIDDLE, True, 1.0), (), 1.0), 1.41),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EXCEEDED)
+def test_one_rating_moves_a_sum_further_than_one_presence(case: str) -> None:
+    """The twin: what was claimed of a single rating under add_remove does not hold."""
+    statistic, times = EXCEEDED[case]
+    moved = found(statistic, Effort(drawn=120, starts=3, rounds=6))[2]
+    assert moved > times * statistic.sensitivity.add_remove
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_default_holds_for_single_ratings(relation: str) -> None:
+    budget = tacit.PrivacyBudget(4.0, neighbours=relation)  # type: ignore[arg-type]
+    findings = rating(replace(MOMENTS, budget=budget), effort=QUICK)
+    assert all(finding.holds for finding in findings)
+    assert findings[-1].subject == f"moments: the whole fit, one rating ({relation})"
+    assert findings[-1].limit == pytest.approx(budget.mu * (2 if "add" in relation else 1))
+
+
+def test_a_whole_fit_costs_more_than_one_presence() -> None:
+    """The twin: the certificate of before claimed mu for a single rating under add_remove."""
+    whole = rating(MOMENTS, effort=Effort(drawn=40, starts=1, rounds=4, alike=1))[-1]
+    assert whole.holds
+    assert whole.measured > 1.3 * MOMENTS.budget.mu
+
+
+def test_a_single_rating_that_is_paid_too_little_for_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The twin: the ledger pays for presence where replace is promised."""
+    monkeypatch.setattr(Sensitivity, "under", lambda self, _: self.add_remove)
+    broken = [
+        f
+        for f in rating(replace(MOMENTS, budget=tacit.PrivacyBudget(4.0)), effort=QUICK)
+        if not f.holds
+    ]
+    assert any("the whole fit" in finding.subject for finding in broken)
+    assert any("item effects" in finding.subject for finding in broken)
+
+
+def test_interactions_are_given_or_withheld() -> None:
+    """Where there are no ratings, a single one can only be there or not."""
+    findings = rating(Subject(tacit.Interactions(), tacit.PrivacyBudget(2.0)), effort=QUICK)
+    assert all(finding.holds for finding in findings)
+    assert max(finding.measured for finding in findings) > 0
+    assert all(math.isfinite(finding.limit) for finding in findings)

@@ -1,0 +1,244 @@
+"""The words of a promise fit its numbers: percentages, grades, and what is not called private."""
+
+import json
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import tacit
+from tacit.budget import epsilon_of, mu_of
+from tacit.certificate import Certificate
+from tacit.ledger import Entry
+from tacit.promise import Grade, grade_of, percent, promise, two_lists, weakness
+from tests.conftest import ratings_for
+from tests.test_model_file import rewritten
+
+RELATIONS = ("replace", "add_remove")
+
+
+def budget_of(epsilon: float, relation: str = "replace", delta: float = 1e-6) -> Any:
+    return tacit.PrivacyBudget(epsilon, delta, neighbours=relation)  # type: ignore[arg-type]
+
+
+def text_of(epsilon: float, relation: str = "replace", delta: float = 1e-6) -> str:
+    budget = budget_of(epsilon, relation, delta)
+    return " ".join(promise(budget, mu_of(epsilon, delta)))
+
+
+def certificate_of(epsilon: float, relation: str = "replace", delta: float = 1e-6) -> Certificate:
+    """A certificate of one release that spends the whole budget."""
+    entry = Entry("a sum", 1.0, 1.0 / mu_of(epsilon, delta))
+    return Certificate(budget_of(epsilon, relation, delta), (entry,), {})
+
+
+def exact_percent(mu: float) -> Any:
+    with mpmath.workdps(60):
+        return 100 * mpmath.ncdf(mpmath.mpf(mu) / 2)
+
+
+class TestPercentages:
+    """Bounds are rounded up, and are not made to look like a coin toss or like certainty."""
+
+    def test_examples(self) -> None:
+        assert percent(mu_of(1.0, 1e-6)) == "54.8"  # 54.7106
+        assert percent(2 * mu_of(1.0, 1e-6)) == "59.4"  # 59.3557
+        assert percent(mu_of(0.01, 1e-9)) == "50.044"  # 50.0435
+        assert percent(mu_of(20.0, 1e-6)) == "94.8"  # 94.7134
+        assert percent(0.0) == "50"
+
+    def test_never_below_the_truth_and_never_far_above(self) -> None:
+        with mpmath.workdps(60):
+            for mu in np.geomspace(1e-15, 6.0, 300):
+                true = exact_percent(float(mu))
+                said = mpmath.mpf(percent(float(mu)))
+                assert said >= true > 50
+                assert said - true <= 0.1
+                assert said - 50 <= 1.11 * (true - 50)
+
+    def test_three_digits_would_be_below_the_truth(self) -> None:
+        """The twin: how percentages were written before."""
+        mu = mu_of(1.0, 1e-6)
+        assert mpmath.mpf(f"{float(exact_percent(mu)):.3g}") < exact_percent(mu)
+        assert f"{float(exact_percent(mu_of(0.01, 1e-9))):.3g}" == "50"
+
+    @pytest.mark.parametrize("mu", [6.6, 10.0, 1e3, math.inf])
+    def test_what_is_nearly_certain_is_not_written_as_a_limit(self, mu: float) -> None:
+        assert percent(mu) == "more than 99.9"
+
+
+class TestGrades:
+    """A grade follows the weakest of epsilon, delta and an attacker's success."""
+
+    @pytest.mark.parametrize(
+        ("epsilon", "relation", "delta", "grade"),
+        [
+            (1.0, "replace", 1e-6, "strong"),
+            (1.0, "add_remove", 1e-6, "strong"),
+            (1.01, "replace", 1e-6, "moderate"),
+            (1.0, "replace", 1e-4, "moderate"),  # delta
+            (5.0, "replace", 1e-6, "moderate"),
+            (3.0, "add_remove", 1e-6, "moderate"),
+            (5.0, "add_remove", 1e-6, "weak"),  # two lists: 84.7 %
+            (5.1, "replace", 1e-6, "weak"),
+            (1.0, "replace", 2e-3, "weak"),  # delta
+            (20.0, "replace", 1e-6, "weak"),
+            (20.0, "replace", 1e-4, "none"),  # two lists: 95.9 %
+            (10.0, "add_remove", 1e-6, "none"),  # two lists: 96.8 %
+            (20.1, "replace", 1e-6, "none"),
+            (0.1, "replace", 0.011, "none"),  # delta
+            (1000.0, "replace", 1e-6, "none"),
+        ],
+    )
+    def test_examples_of_grades(
+        self, epsilon: float, relation: str, delta: float, grade: str
+    ) -> None:
+        assert grade_of(budget_of(epsilon, relation, delta), mu_of(epsilon, delta)) == grade
+
+    @pytest.mark.parametrize("relation", RELATIONS)
+    def test_it_never_gets_better_with_a_larger_epsilon_or_delta(self, relation: str) -> None:
+        order = list(Grade)
+        epsilons, deltas = (0.01, 0.5, 1, 2, 5, 8, 20, 40), (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1)
+        places = np.array(
+            [
+                [order.index(grade_of(budget_of(e, relation, d), mu_of(e, d))) for d in deltas]
+                for e in epsilons
+            ]
+        )
+        assert (np.diff(places, axis=0) >= 0).all()
+        assert (np.diff(places, axis=1) >= 0).all()
+
+    @pytest.mark.parametrize(
+        ("epsilon", "word"), [(1.0, "strong"), (4.0, "moderate"), (8.0, "weak")]
+    )
+    def test_the_sentences_follow_it(self, epsilon: float, word: str) -> None:
+        text = text_of(epsilon)
+        assert f"This is a {word} promise" in text
+        assert ("barely depends" in text) == (word == "strong")
+
+    def test_the_certificate_and_its_json_have_it(self) -> None:
+        for epsilon, grade in ((1.0, "strong"), (4.0, "moderate"), (8.0, "weak"), (50.0, "none")):
+            certificate = certificate_of(epsilon)
+            assert certificate.grade == certificate.to_json()["grade"] == grade
+
+    def test_what_makes_no_promise_has_none(self) -> None:
+        model = tacit.fit(ratings_for(0), epsilon=1.0, noise_seed_unsafe=1)
+        assert model.certificate.grade is Grade.NONE
+
+    def test_numbers_are_not_rounded_to_better_ones(self) -> None:
+        assert "(1.0000004, 1e-06)-joint" in text_of(1.0000004)
+        assert "(1, 1e-06)-joint" in text_of(1.0)
+
+
+class TestTwoLists:
+    """Under add_remove two lists are two changes apart, whatever they differ in."""
+
+    def test_replace_says_one_number(self) -> None:
+        text = text_of(1.0)
+        assert "two possible rating lists of this person" in text
+        assert "at most 54.8 % of the time (50 % is a coin toss)" in text
+        assert "single rating" in text
+        assert text.count(" % ") == 2  # 54.8 and the coin toss
+
+    def test_add_remove_says_two(self) -> None:
+        text = text_of(1.0, "add_remove")
+        assert "one certain rating list or none at all" in text
+        assert "is right at most 54.8 % of the time" in text
+        assert "differ in a single rating or in all of them, the limit is 59.4 %" in text
+        assert "same limit" not in text
+
+    def test_the_cost_is_doubled_under_add_remove_alone(self) -> None:
+        assert two_lists(budget_of(1.0).neighbours, 0.3) == 0.3
+        assert two_lists(budget_of(1.0, "add_remove").neighbours, 0.3) == 0.6
+
+
+class TestNotPrivate:
+    """What promises nothing to speak of is not called private."""
+
+    @pytest.mark.parametrize(
+        ("epsilon", "relation", "delta", "why"),
+        [
+            (1000.0, "replace", 1e-6, "epsilon 1000 is above 20"),
+            (10.0, "add_remove", 1e-6, "96.8 %, is above 95 %"),
+            (1.0, "replace", 0.02, "delta 0.02 is above 0.01"),
+        ],
+    )
+    def test_it_says_so_and_why(
+        self, epsilon: float, relation: str, delta: float, why: str
+    ) -> None:
+        certificate = certificate_of(epsilon, relation, delta)
+        assert not certificate.private
+        assert not certificate.verify().holds
+        assert certificate.text().startswith("NOT PRIVATE")
+        assert why in certificate.text()
+        assert why in " ".join(certificate.verify().problems)
+        assert "joint differential privacy" not in " ".join(certificate.promise())
+
+    def test_a_weak_one_is_still_one(self) -> None:
+        """The twin."""
+        certificate = certificate_of(19.0)
+        assert certificate.private
+        assert certificate.verify().holds
+
+    def test_releases_that_cost_too_much_are_graded_by_their_cost(self) -> None:
+        entry = Entry("a sum", 1.0, 0.1)  # mu = 10, whatever is claimed
+        assert Certificate(budget_of(1.0), (entry,), {}).grade is Grade.NONE
+
+    def test_it_survives_json_once(self) -> None:
+        certificate = certificate_of(1000.0)
+        again = Certificate.from_json(json.loads(json.dumps(certificate.to_json())))
+        assert again.to_json() == certificate.to_json()
+        assert len(again.reasons_not_private) == 1
+
+    def test_a_model_file_of_before_is_read_and_says_so(self, tmp_path: Path) -> None:
+        """Files of before have no grade, and call any epsilon private."""
+        path = tmp_path / "m.tacit"
+        with pytest.warns(tacit.TacitWarning, match="NOT PRIVATE"):
+            tacit.fit(ratings_for(0), epsilon=50.0).save(path)
+
+        def as_before(facts: dict[str, dict[str, object]]) -> None:
+            facts["certificate"] |= {"private": True, "not_private_because": []}
+            del facts["certificate"]["grade"]
+
+        rewritten(path, as_before)
+        model = tacit.load(path)
+        assert not model.private
+        assert "epsilon 50 is above 20" in " ".join(model.verify().problems)
+        assert epsilon_of(model.certificate.mu, 1e-6) == pytest.approx(50.0)
+
+
+class TestWarnings:
+    """A fit says before it begins that its promise is weak."""
+
+    @pytest.mark.parametrize(
+        ("budget", "said"),
+        [
+            ({"epsilon": 8.0}, "epsilon=8, delta=1e-06, replace: the promise is weak"),
+            ({"epsilon": 4.0, "neighbours": "add_remove"}, "79.9 %, is above 75 %"),
+            ({"epsilon": 1.0, "delta": 2e-3, "neighbours": "add_remove"}, "delta 0.002 is above"),
+            ({"epsilon": 40.0}, "the model will say NOT PRIVATE"),
+        ],
+    )
+    def test_fit_and_tune_warn(self, budget: dict[str, Any], said: str) -> None:
+        ratings = ratings_for(0)
+        with pytest.warns(tacit.TacitWarning, match=said) as told:
+            tacit.fit(ratings, tacit.SVD(), **budget)
+        assert told[0].filename == __file__
+        with pytest.warns(tacit.TacitWarning, match=said):
+            tacit.tune(ratings, [tacit.SVD(rank=1), tacit.SVD(rank=2)], **budget)
+
+    def test_they_do_not_for_a_better_one_or_for_none(self) -> None:
+        ratings = ratings_for(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tacit.fit(ratings, tacit.SVD(), epsilon=5.0)
+            tacit.fit(ratings, tacit.SVD(), epsilon=1.0, delta=1e-3)
+            tacit.fit(ratings, tacit.SVD(), budget=None)
+            tacit.fit(ratings, tacit.SVD(), epsilon=50.0, noise_seed_unsafe=1)
+
+    def test_a_better_promise_has_no_weakness(self) -> None:
+        assert weakness(budget_of(5.0), mu_of(5.0, 1e-6)) == ""
