@@ -6,9 +6,8 @@ with another. Rows are proposed at random and by design; the best pairs are then
 item (another rating, or none), and along the gradient, taken by finite differences.
 """
 
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from tacit.audit.made_up import Row, World, made_up_world
 from tacit.audit.opening import Opened, opened_run
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours
+from tacit.release import Release
 
 __all__ = ["Effort", "Hunt", "Pair", "hunt_of", "sensitivity", "total_cost_hunt"]
 
@@ -247,11 +247,11 @@ def sensitivity(subject: Subject, *, seed: int = 0, effort: Effort | None = None
 
 
 def _alike(releases: list[Opened]) -> list[list[Opened]]:
-    """Put releases together that have the same name but for numbers, and the same bound."""
-    groups: dict[tuple[str, float, float], list[Opened]] = {}
+    """Put releases together that are alike but for their number, and have the same bound."""
+    groups: dict[tuple[Release, float, float], list[Opened]] = {}
     for release in releases:
-        stem, stated = re.sub(r"\d+", "", release.entry.name), release.stated
-        groups.setdefault((stem, stated.add_remove, stated.replace), []).append(release)
+        alike, stated = replace(release.entry.release, index=()), release.stated
+        groups.setdefault((alike, stated.add_remove, stated.replace), []).append(release)
     return list(groups.values())
 
 

@@ -62,10 +62,10 @@ def _standardised(heard: Heard, exact: Floats) -> dict[str, Floats]:
     """Return what was added, over the sd that it should have; both parts of a symmetric matrix."""
     added = (heard.values - exact) / heard.noise_sd
     if not heard.statistic.symmetric:
-        return {heard.name: added.ravel()}
+        return {heard.release.name: added.ravel()}
     above = np.triu_indices(len(added), 1)
-    shown = {f"{heard.name}, diagonal": np.diag(added)}
-    return shown | {f"{heard.name}, the rest": added[above] * math.sqrt(2)}
+    shown = {f"{heard.release.name}, diagonal": np.diag(added)}
+    return shown | {f"{heard.release.name}, the rest": added[above] * math.sqrt(2)}
 
 
 def chi_squared(values: Floats, sd: float = 1.0) -> float:

@@ -164,7 +164,7 @@ class Model:
     def verify(self) -> Verification:
         """Recompute epsilon from the certificate, and check that all published parts are paid."""
         found = self.certificate.verify()
-        unpaid = self.rule.unpaid(entry.name for entry in self.certificate.releases)
+        unpaid = self.rule.unpaid(entry.release for entry in self.certificate.releases)
         if len(self.certificate.releases) != self.releases:
             unpaid.append(f"it rests on {self.releases} releases, and the certificate lists others")
         problems = (*found.problems, *unpaid)
