@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tacit.audit.finding import Finding
 from tacit.audit.made_up import Row, World, made_up_world
 from tacit.audit.opening import Opened, opened_run
+from tacit.audit.progress import UNTOLD, Steps
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours
 from tacit.release import Release
@@ -226,24 +227,33 @@ def total_cost_hunt(
     return Hunt(world, total, np.repeat(scales, sizes), rng, effort)
 
 
-def sensitivity(subject: Subject, *, seed: int = 0, effort: Effort | None = None) -> list[Finding]:
+def sensitivity(
+    subject: Subject,
+    *,
+    seed: int = 0,
+    effort: Effort | None = None,
+    steps: Steps = UNTOLD,
+) -> list[Finding]:
     """Hunt through every release of a subject, under both relations.
 
     Args:
         subject: what is attacked.
         seed: of the world, of the noise in the fit that is taken down, and of the search.
         effort: how hard to look.
+        steps: counts releases that were attacked under one relation.
     """
     effort = effort or Effort()
     world = made_up_world(subject, seed)
     everyone = world.ratings(world.others[0])
     run = opened_run(subject, everyone, everyone, present=True, seed=seed)
     small = World(world.others[:5], world.rating_range, world.implicit)
-    return [
-        _finding(subject, releases, small, relation, (seed, effort))
-        for releases in _alike(run.releases)
-        for relation in Neighbours
-    ]
+    attacks = [(releases, each) for releases in _alike(run.releases) for each in Neighbours]
+    steps.plan(len(attacks))
+    found = []
+    for releases, relation in attacks:
+        found.append(_finding(subject, releases, small, relation, (seed, effort)))
+        steps.step()
+    return found
 
 
 def _alike(releases: list[Opened]) -> list[list[Opened]]:

@@ -144,7 +144,7 @@ def _fixed(model: "Model", what: str, these: str) -> str:
     """
     fixed = f"{what} is fixed by the settings"
     if _paid_for(model)[ReleaseKind.EQUATIONS]:
-        fixed = f"{what} is left of the one that the settings fix; one factor is always kept"
+        fixed = f"{what} is what the rounds left of the rank in the settings, and is never 0"
     if model.certificate.budget is None:
         return f"{fixed}; no noise was added"
     return f"{fixed}; {_CANNOT_TELL.format(these=these)}"
