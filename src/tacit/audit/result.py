@@ -176,7 +176,7 @@ def _legend(findings: list[Finding]) -> str:
         "It holds if the lower one is not above the limit; what was found may be, by chance."
     )
     if any(finding.control for finding in findings):
-        text += " Controls promise nothing: there the attack shows that it works."
+        text += " Lines of what is not private are controls, and show that the attack works."
     return text
 
 
