@@ -5,6 +5,7 @@ import pytest
 
 import tacit
 from tacit.private.statistics import BoundedSum, Statistic
+from tacit.release import Release, ReleaseKind
 
 
 def ratings_for(seed: int, users: int = 80, items: int = 15, per_user: int = 6) -> tacit.Ratings:
@@ -25,6 +26,11 @@ def ratings_for(seed: int, users: int = 80, items: int = 15, per_user: int = 6) 
             public=True,
         ),
     )
+
+
+def named(label: str) -> Release:
+    """A release of no kind that the package knows."""
+    return Release(ReleaseKind.OTHER, label=label)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from tacit.errors import ConfigError
 from tacit.evaluation import NOTICE, Calibration, calibrate
 from tacit.models.linear import RidgeRule
 from tacit.ratings import Ratings
+from tacit.release import ReleaseKind
 
 FALSE_ALARM = 5.0  # sds of a sum of independent terms: a chance of about 6e-7 a comparison
 
@@ -143,7 +144,7 @@ def world(request: pytest.FixtureRequest) -> tuple[tacit.Model, Ratings, pl.Data
         noise=rng.uniform(0.2, 3.0, ITEMS),
         centre=request.param,
         shrink=0.0,
-        source="covariance",
+        source=ReleaseKind.COVARIANCE,
     )
     return drawn(rule, 8)
 

@@ -25,10 +25,10 @@ def test_the_json_has_its_stable_keys(certificate: Certificate) -> None:
     assert {
         "format", "private", "unit", "epsilon", "delta", "neighbours", "accounting", "numerics",
         "releases", "public", "promise", "exact_epsilon", "mu", "not_private_because",
-        "grade",
+        "grade", "sources", "algorithm", "settings",
     } == set(content)  # fmt: skip
     for release in content["releases"]:
-        assert set(release) == {"name", "sensitivity", "noise_sd", "mu"}
+        assert set(release) == {"name", "kind", "index", "part", "sensitivity", "noise_sd", "mu"}
 
 
 def test_it_survives_json(certificate: Certificate) -> None:

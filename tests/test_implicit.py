@@ -1,5 +1,6 @@
 """Interactions without ratings: reading, wrong use, the local rule, and what it is worth."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tacit.evaluation import ExactPopularity, Ranking, evaluate, rank, split
 from tacit.models.implicit import InteractionRule
 from tacit.models.rules import OwnRows
 from tacit.private.statistics import Statistic
+from tacit.release import Release, ReleaseKind
 from tests.conftest import spy_on_sums
 
 USERS, ITEMS, TASTES = 6000, 80, 6
@@ -243,9 +245,13 @@ class TestRule:
 
     def test_what_was_not_paid_for_is_named(self) -> None:
         rule = self.rule()
-        assert rule.unpaid(["item weights", "co-occurrences 1"]) == []
-        assert rule.unpaid(["item weights", "co-occurrence product 1"]) == []
-        assert len(rule.unpaid(["item weights"])) == 1
+        weights = Release(ReleaseKind.ITEM_WEIGHTS)
+        pairs = Release(ReleaseKind.CO_OCCURRENCES, (1,))
+        product = Release(ReleaseKind.CO_OCCURRENCE_PRODUCT, (1,))
+        assert rule.unpaid([weights, pairs]) == []
+        assert rule.unpaid([weights, product]) == []
+        assert len(rule.unpaid([weights])) == 1
+        assert len(rule.unpaid([weights, replace(pairs, part=(1,))])) == 1  # of a trial only
         assert len(rule.unpaid([])) == 2
 
 

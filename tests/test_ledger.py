@@ -6,6 +6,7 @@ from tacit import BudgetExceeded, ConfigError, PrivacyBudget, PrivacyError
 from tacit import ledger as ledger_module
 from tacit.budget import Sensitivity, epsilon_of
 from tacit.ledger import Ledger
+from tests.conftest import named
 from tests.test_budget import precise_delta
 
 BOUND = Sensitivity(add_remove=1.0, replace=2.0)
@@ -14,8 +15,8 @@ BOUND = Sensitivity(add_remove=1.0, replace=2.0)
 def test_a_whole_budget_in_shares_gives_exactly_its_epsilon() -> None:
     ledger = Ledger(PrivacyBudget(1.0))
     for turn in range(10):
-        ledger.reserve(f"r{turn}", BOUND, 0.1)
-        ledger.spend(f"r{turn}", BOUND)
+        ledger.reserve(named(f"r{turn}"), BOUND, 0.1)
+        ledger.spend(named(f"r{turn}"), BOUND)
     total = math.sqrt(sum(entry.mu**2 for entry in ledger.entries))
     assert epsilon_of(total, 1e-6) == pytest.approx(1.0, rel=1e-8)
 
@@ -23,15 +24,15 @@ def test_a_whole_budget_in_shares_gives_exactly_its_epsilon() -> None:
 def test_sensitivity_is_that_of_the_relation() -> None:
     for relation, bound in (("replace", 2.0), ("add_remove", 1.0)):
         ledger = Ledger(PrivacyBudget(1.0, neighbours=relation))
-        assert ledger.reserve("r", BOUND, 1.0).sensitivity == bound
+        assert ledger.reserve(named("r"), BOUND, 1.0).sensitivity == bound
 
 
 def test_a_share_too_many_is_refused_with_what_was_left_and_changes_nothing() -> None:
     ledger = Ledger(PrivacyBudget(1.0))
-    ledger.reserve("first", BOUND, 0.9)
+    ledger.reserve(named("first"), BOUND, 0.9)
     left = ledger.left
     with pytest.raises(BudgetExceeded, match="'second'") as caught:
-        ledger.reserve("second", BOUND, 0.2)
+        ledger.reserve(named("second"), BOUND, 0.2)
     assert caught.value.left == pytest.approx(left)
     assert caught.value.asked == pytest.approx(2 * left)
     assert [entry.name for entry in ledger.reserved] == ["first"]
@@ -40,48 +41,48 @@ def test_a_share_too_many_is_refused_with_what_was_left_and_changes_nothing() ->
 def test_what_was_not_reserved_cannot_be_spent() -> None:
     ledger = Ledger(PrivacyBudget(1.0))
     with pytest.raises(PrivacyError, match="not reserved"):
-        ledger.spend("r", BOUND)
+        ledger.spend(named("r"), BOUND)
 
 
 def test_nothing_is_spent_twice() -> None:
     ledger = Ledger(PrivacyBudget(1.0))
-    ledger.reserve("r", BOUND, 0.5)
-    ledger.spend("r", BOUND)
+    ledger.reserve(named("r"), BOUND, 0.5)
+    ledger.spend(named("r"), BOUND)
     with pytest.raises(PrivacyError, match="spent already"):
-        ledger.spend("r", BOUND)
+        ledger.spend(named("r"), BOUND)
 
 
 def test_a_release_cannot_turn_out_more_sensitive_than_planned() -> None:
     ledger = Ledger(PrivacyBudget(1.0))
-    ledger.reserve("r", BOUND, 0.5)
+    ledger.reserve(named("r"), BOUND, 0.5)
     with pytest.raises(PrivacyError, match="sensitivity"):
-        ledger.spend("r", Sensitivity(add_remove=1.0, replace=3.0))
+        ledger.spend(named("r"), Sensitivity(add_remove=1.0, replace=3.0))
 
 
 def test_the_papers_formula_is_refused_where_it_does_not_cover_its_own_claim() -> None:
     """Lemma D.1 states 4 L^2 for replace; at epsilon 10 its noise gives more than 10."""
     covariance = Sensitivity(add_remove=4.0, replace=4.0 * math.sqrt(2))
-    Ledger(PrivacyBudget(5.0, accounting="paper")).reserve("w", covariance, 1.0)
+    Ledger(PrivacyBudget(5.0, accounting="paper")).reserve(named("w"), covariance, 1.0)
     with pytest.raises(BudgetExceeded):
-        Ledger(PrivacyBudget(10.0, accounting="paper")).reserve("w", covariance, 1.0)
+        Ledger(PrivacyBudget(10.0, accounting="paper")).reserve(named("w"), covariance, 1.0)
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.1, math.nan])
 def test_impossible_shares(share: float) -> None:
     with pytest.raises(ConfigError, match="share"):
-        Ledger(PrivacyBudget(1.0)).reserve("r", BOUND, share)
+        Ledger(PrivacyBudget(1.0)).reserve(named("r"), BOUND, share)
 
 
 def test_two_releases_of_one_name() -> None:
     ledger = Ledger(PrivacyBudget(1.0))
-    ledger.reserve("r", BOUND, 0.1)
+    ledger.reserve(named("r"), BOUND, 0.1)
     with pytest.raises(ConfigError, match="'r'"):
-        ledger.reserve("r", BOUND, 0.1)
+        ledger.reserve(named("r"), BOUND, 0.1)
 
 
 def test_the_book_without_a_budget_has_no_noise_and_infinite_costs() -> None:
     ledger = Ledger(None)
-    entry = ledger.reserve("r", BOUND, 1.0)
+    entry = ledger.reserve(named("r"), BOUND, 1.0)
     assert entry.noise_sd == 0.0
     assert math.isinf(entry.mu)
 
@@ -91,12 +92,12 @@ def greedy_total(budget: PrivacyBudget, rounding: float) -> float:
     ledger, most = Ledger(budget), 1 + 0.99 * rounding
     larger = Sensitivity(add_remove=3.0, replace=7.0)
     for _ in range(4):
-        ledger.reserve("r", BOUND, 0.1, scaled=True)
-        ledger.spend("r", larger)
-        ledger = ledger.part(1 - 0.1 + 0.99 * rounding, "in: ")
+        ledger.reserve(named("r"), BOUND, 0.1, scaled=True)
+        ledger.spend(named("r"), larger)
+        ledger = ledger.part(1 - 0.1 + 0.99 * rounding, candidate=1)
     for turn in range(7):
-        ledger.reserve(f"r{turn}", BOUND, most / 7, scaled=True)
-        ledger.spend(f"r{turn}", larger)
+        ledger.reserve(named(f"r{turn}"), BOUND, most / 7, scaled=True)
+        ledger.spend(named(f"r{turn}"), larger)
     return math.sqrt(math.fsum(entry.mu**2 for entry in ledger.entries))
 
 

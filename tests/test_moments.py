@@ -24,6 +24,7 @@ from tacit.algorithms.shrinkage import (
 from tacit.datasets.synthetic import synthesise
 from tacit.evaluation import calibrate, evaluate, user_mean_accuracy
 from tacit.private.mechanism import Mechanism
+from tacit.release import Release
 from tests.conftest import ratings_for
 from tests.hostile import FAMILIES, Split, top_end
 from tests.paper.recorded import recorded_noise
@@ -60,10 +61,10 @@ class Spied:
         release, find = Mechanism.release, moments_module.factors_of_matrix
         divide = moments_module.divided
 
-        def releasing(mechanism: Mechanism, name: str, statistic: Any) -> np.ndarray:
-            self.statistics[name] = statistic
-            self.released[name] = release(mechanism, name, statistic)
-            return self.released[name].copy()
+        def releasing(mechanism: Mechanism, made: Release, statistic: Any) -> np.ndarray:
+            self.statistics[made.name] = statistic
+            self.released[made.name] = release(mechanism, made, statistic)
+            return self.released[made.name].copy()
 
         def finding(matrix: np.ndarray, setting: Setting) -> Factors:
             self.setting = setting

@@ -19,7 +19,7 @@ from tacit.narrowing import top_items
 from tacit.private import mechanism as mechanism_module
 from tacit.private.journal import Journal
 from tacit.private.selection import restricted
-from tests.conftest import ratings_for
+from tests.conftest import named, ratings_for
 
 CONFIG = tacit.FrankWolfe(rounds=4, item_means=0.2)
 PAID = replace(CONFIG, row_norm="private")
@@ -270,54 +270,54 @@ class TestOpenReservations:
 
     def test_a_scaled_release_has_scaled_noise_at_the_same_cost(self) -> None:
         ledger = Ledger(tacit.PrivacyBudget(1.0))
-        planned = ledger.reserve("r", BOUND, 0.5, scaled=True)
+        planned = ledger.reserve(named("r"), BOUND, 0.5, scaled=True)
         other = tacit.budget.Sensitivity(add_remove=3.0, replace=6.0)
-        assert ledger.planned("r", other).noise_sd == pytest.approx(3 * planned.noise_sd)
-        spent = ledger.spend("r", other)
+        assert ledger.planned(named("r"), other).noise_sd == pytest.approx(3 * planned.noise_sd)
+        spent = ledger.spend(named("r"), other)
         assert spent.sensitivity == 6.0
         assert spent.mu == pytest.approx(planned.mu)
         with pytest.raises(tacit.PrivacyError, match="spent already"):
-            ledger.spend("r", other)
+            ledger.spend(named("r"), other)
 
     @pytest.mark.parametrize("bad", [0.0, math.inf, math.nan])
     def test_an_impossible_sensitivity_is_refused(self, bad: float) -> None:
         ledger = Ledger(tacit.PrivacyBudget(1.0))
-        ledger.reserve("r", BOUND, 0.5, scaled=True)
+        ledger.reserve(named("r"), BOUND, 0.5, scaled=True)
         with pytest.raises(tacit.PrivacyError, match="sensitivity"):
-            ledger.spend("r", tacit.budget.Sensitivity(add_remove=bad, replace=bad))
+            ledger.spend(named("r"), tacit.budget.Sensitivity(add_remove=bad, replace=bad))
 
     def test_a_scaled_release_of_another_shape_cannot_cost_more(self) -> None:
         """The paper's formula prices add_remove; a wider ratio to replace would be unpaid."""
         ledger = Ledger(tacit.PrivacyBudget(1.0, accounting="paper"))
-        ledger.reserve("r", tacit.budget.Sensitivity(1.0, 1.0), 0.1, scaled=True)
+        ledger.reserve(named("r"), tacit.budget.Sensitivity(1.0, 1.0), 0.1, scaled=True)
         with pytest.raises(tacit.PrivacyError, match="not reserved"):
-            ledger.spend("r", tacit.budget.Sensitivity(1.0, 1.5))
+            ledger.spend(named("r"), tacit.budget.Sensitivity(1.0, 1.5))
 
     def test_parts_are_set_aside_as_a_whole(self) -> None:
         ledger = Ledger(tacit.PrivacyBudget(1.0))
         whole = ledger.left
-        part = ledger.part(0.3, "a: ")
+        part = ledger.part(0.3, candidate=1)
         assert ledger.left == pytest.approx(0.7 * whole)
-        part.reserve("r", BOUND, 0.5)
+        part.reserve(named("r"), BOUND, 0.5)
         assert part.left == pytest.approx(0.15 * whole)
-        with pytest.raises(tacit.BudgetExceeded, match="'a: s'"):
-            part.reserve("s", BOUND, 0.6)
+        with pytest.raises(tacit.BudgetExceeded, match="'candidate 1: s'"):
+            part.reserve(named("s"), BOUND, 0.6)
         with pytest.raises(tacit.BudgetExceeded):
             ledger.part(0.8)
-        ledger.reserve("r", BOUND, 0.7)
-        assert [entry.name for entry in ledger.reserved] == ["a: r", "r"]
-        with pytest.raises(tacit.ConfigError, match="'a: r'"):
-            part.reserve("r", BOUND, 0.1)
+        ledger.reserve(named("r"), BOUND, 0.7)
+        assert [entry.name for entry in ledger.reserved] == ["candidate 1: r", "r"]
+        with pytest.raises(tacit.ConfigError, match="'candidate 1: r'"):
+            part.reserve(named("r"), BOUND, 0.1)
 
     def test_all_parts_write_in_one_book(self) -> None:
         ledger = Ledger(tacit.PrivacyBudget(1.0))
-        one, two = ledger.part(0.5, "one: "), ledger.part(0.5, "two: ")
+        one, two = ledger.part(0.5, candidate=1), ledger.part(0.5, candidate=2)
         for part in (one, two):
-            part.reserve("r", BOUND, 1.0)
-            part.spend("r", BOUND)
-        assert [entry.name for entry in ledger.entries] == ["one: r", "two: r"]
+            part.reserve(named("r"), BOUND, 1.0)
+            part.spend(named("r"), BOUND)
+        assert [entry.name for entry in ledger.entries] == ["candidate 1: r", "candidate 2: r"]
         with pytest.raises(tacit.PrivacyError, match="not reserved"):
-            ledger.spend("r", BOUND)
+            ledger.spend(named("r"), BOUND)
         total = math.sqrt(sum(entry.mu**2 for entry in ledger.entries))
         assert tacit.budget.epsilon_of(total, 1e-6) == pytest.approx(1.0, rel=1e-8)
 

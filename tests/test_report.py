@@ -10,6 +10,7 @@ from tacit.catalogue import Catalogue
 from tacit.certificate import Certificate
 from tacit.evaluation import Accuracy, Calibration, Ranking, Reliability, write_report
 from tacit.ledger import Ledger
+from tests.conftest import named
 
 HOSTILE = (
     "<script>alert('x')</script><img src=http://evil.example/a.png onerror=alert(1)> & \"quote\""
@@ -61,8 +62,8 @@ def model_of(budget: PrivacyBudget | None, public: dict[str, str] | None = None)
     ledger = Ledger(budget)
     for name, share in (("item means", 0.2), ("round <1>", 0.8)):
         bound = Sensitivity(add_remove=3.0, replace=6.0)
-        ledger.reserve(name, bound, share=share)
-        ledger.spend(name, bound)
+        ledger.reserve(named(name), bound, share=share)
+        ledger.spend(named(name), bound)
     certificate = Certificate.of(ledger, public or {"catalogue": "a <public> file"}, "exact", ())
     return SimpleNamespace(certificate=certificate, catalogue=Catalogue([10, 11], TITLES[:2]))
 

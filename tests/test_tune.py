@@ -72,7 +72,7 @@ def test_search_and_fit_together_cost_the_budget_and_no_more(relation: str, shar
         sum(v for n, v in squares.items() if n.startswith(f"candidate {k}: ")) for k in (1, 2)
     ]
     assert trials == pytest.approx([rest * 0.8 * share / 2 * whole] * 2)
-    assert squares[LOSSES] == pytest.approx(rest * 0.2 * share * whole)
+    assert squares[LOSSES.name] == pytest.approx(rest * 0.2 * share * whole)
     final = sum(v for n, v in squares.items() if n.startswith(("covariance", "user count")))
     assert final == pytest.approx(rest * (1 - share) * whole)
 
@@ -113,12 +113,13 @@ def test_the_certificate_names_candidates_and_choice(many: tacit.Ratings) -> Non
     model = tacit.tune(many, CANDIDATES, epsilon=5.0)
     public = model.certificate.public
     assert public["candidate 1"].startswith("frank-wolfe row_norm=0.01 rounds=4")
-    assert public[CHOSEN].endswith(f"by the release '{LOSSES}'")
+    assert public[CHOSEN].endswith(f"by the release '{LOSSES.name}'")
     assert model.verify().holds
     text = model.certificate.text()
     assert "candidate 1: covariance 1 to 3" in text
     forged = replace(
-        model.certificate, releases=tuple(e for e in model.certificate.releases if e.name != LOSSES)
+        model.certificate,
+        releases=tuple(e for e in model.certificate.releases if e.release != LOSSES),
     )
     assert not forged.verify().holds
 

@@ -4,23 +4,23 @@ It is made of public numbers only, and it is enough for anyone to recompute epsi
 """
 
 import math
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from tacit.budget import LARGEST_MU, Accounting, PrivacyBudget, epsilon_of
 from tacit.errors import ModelFileError, TacitError
 from tacit.ledger import Entry, Ledger
+from tacit.old_certificate import release_of_name, sources_in_text
 from tacit.promise import Grade, grade_of, promise, shown, too_weak
+from tacit.release import Release
 
-__all__ = ["Certificate", "Verification"]
+__all__ = ["Certificate", "Method", "Verification"]
 
 _FORMAT = "tacit-certificate/1"
 _RELATIVE = 1e-9
 _MOST = 1e140
-_RELEASE = re.compile(r"by the release '([^']+)'")  # in the lines of what is public
 _UNIT = "user: all ratings of one person, together"
 _RELATION = {
     "replace": "one user's whole row is exchanged for any other row; the number of users is public",
@@ -46,6 +46,47 @@ class Verification:
 
 
 @dataclass(frozen=True)
+class Method:
+    """The algorithm of a fit as a machine reads it: its name, and its settings as given.
+
+    A setting is None, a truth value, a number, a text, or a tuple of such.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, config: Any) -> "Method":
+        """Describe a frozen config; what has no plain form (of a foreign config) is left out."""
+        names = [each.name for each in fields(config)] if is_dataclass(config) else []
+        settings = {name: getattr(config, name) for name in names}
+        plain = {name: value for name, value in settings.items() if _is_plain(value)}
+        return cls(str(config.name), plain)
+
+    @classmethod
+    def from_json(cls, name: object, settings: object) -> "Method":
+        """Read a name and settings from a file, trusting neither."""
+        if not isinstance(name, str) or not isinstance(settings, dict):
+            raise ModelFileError("the algorithm and its settings cannot be read")
+        values = {
+            each: tuple(value) if isinstance(value, list) else value
+            for each, value in settings.items()
+        }
+        if not all(_is_plain(value) for value in values.values()):
+            raise ModelFileError("a setting of the algorithm is of no known type")
+        return cls(name, values)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a setting is a plain value that JSON can hold, or a tuple of such."""
+    if isinstance(value, tuple):
+        return all(_is_plain(part) and not isinstance(part, tuple) for part in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, bool | int | str)
+
+
+@dataclass(frozen=True)
 class Certificate:
     """The statement that goes with a published model.
 
@@ -56,6 +97,9 @@ class Certificate:
         numerics: "exact" or "idealised".
         reasons_not_private: why this model must not be called private, if it must not. A promise
             that is too weak is one of them, however the certificate was made.
+        sources: which of the lines of `public` come from a release, and from which.
+        method: the algorithm and its settings; of a search, those of the winner. None for models
+            of older versions.
     """
 
     budget: PrivacyBudget | None
@@ -63,6 +107,8 @@ class Certificate:
     public: Mapping[str, str]
     numerics: str = "exact"
     reasons_not_private: tuple[str, ...] = ()
+    sources: Mapping[str, Release] = field(default_factory=dict)
+    method: Method | None = None
 
     def __post_init__(self) -> None:
         """Refuse to call something private whose numbers promise nothing to speak of."""
@@ -94,12 +140,20 @@ class Certificate:
 
     @classmethod
     def of(
-        cls, ledger: Ledger, public: Mapping[str, str], numerics: str, reasons: tuple[str, ...]
+        cls,
+        ledger: Ledger,
+        public: Mapping[str, str],
+        numerics: str,
+        reasons: tuple[str, ...],
+        *,
+        sources: Mapping[str, Release] | None = None,
+        method: Method | None = None,
     ) -> "Certificate":
         """Close a fit's book."""
         if ledger.budget is None:
             reasons = ("no noise was added: it was fitted with no privacy budget", *reasons)
-        return cls(ledger.budget, ledger.entries, dict(public), numerics, reasons)
+        entries, known = ledger.entries, dict(sources or {})
+        return cls(ledger.budget, entries, dict(public), numerics, reasons, known, method)
 
     def to_json(self) -> dict[str, Any]:
         """Return the machine's form; `from_json` reads it back."""
@@ -119,6 +173,9 @@ class Certificate:
             "numerics": self.numerics,
             "releases": [_entry_json(entry, budget) for entry in self.releases],
             "public": dict(self.public),
+            "sources": {name: release.to_json() for name, release in self.sources.items()},
+            "algorithm": self.method.name if self.method else None,
+            "settings": dict(self.method.settings) if self.method else None,
             "promise": self.promise(),
         }
 
@@ -163,11 +220,10 @@ class Certificate:
 
     def _named_but_missing(self) -> list[str]:
         """Say which releases something is said to come from that are not listed."""
-        listed = {entry.name for entry in self.releases}
+        listed = {entry.release for entry in self.releases}
         return [
-            f"{name} comes from a release {release!r} that is not listed"
-            for name, why in self.public.items()
-            for release in _RELEASE.findall(why)
+            f"{name} comes from a release {release.name!r} that is not listed"
+            for name, release in self.sources.items()
             if release not in listed
         ]
 
@@ -195,7 +251,7 @@ class Certificate:
 
 def _entry_json(entry: Entry, budget: PrivacyBudget | None) -> dict[str, Any]:
     return {
-        "name": entry.name,
+        **entry.release.to_json(),
         "sensitivity": entry.sensitivity,
         "noise_sd": entry.noise_sd,
         "mu": entry.mu if budget else None,
@@ -205,14 +261,14 @@ def _entry_json(entry: Entry, budget: PrivacyBudget | None) -> dict[str, Any]:
 def _entry_lines(releases: tuple[Entry, ...]) -> list[str]:
     """One line for each release, or for a run of them that are alike but for their number."""
 
-    def kind(entry: Entry) -> tuple[str, float, float]:
-        return entry.name.rpartition(" ")[0] or entry.name, entry.sensitivity, entry.noise_sd
+    def alike(entry: Entry) -> tuple[Release, float, float]:
+        return replace(entry.release, index=()), entry.sensitivity, entry.noise_sd
 
     lines = []
-    for _, group in groupby(releases, kind):
+    for _, group in groupby(releases, alike):
         run = list(group)
         first, last = run[0], run[-1]
-        name = first.name if first is last else f"{first.name} to {last.name.rpartition(' ')[2]}"
+        name = first.name if first is last else f"{first.name} to {last.release.number}"
         cost = f"mu {first.mu:.4g}" if math.isfinite(first.mu) else "no noise"
         each = "" if first is last else " each"
         lines.append(
@@ -254,20 +310,37 @@ def _parse(value: object) -> Certificate:
     reasons = tuple(str(reason) for reason in value["not_private_because"])
     if value["private"] != (budget is not None and not reasons):
         raise ModelFileError("it contradicts itself on whether the model is private")
+    public = {str(name): str(why) for name, why in value["public"].items()}
     return Certificate(
         budget,
         tuple(_parse_entry(entry) for entry in value["releases"]),
-        {str(name): str(why) for name, why in value["public"].items()},
+        public,
         str(value["numerics"]),
         reasons,
+        _parse_sources(value, public),
+        _parse_method(value),
     )
+
+
+def _parse_sources(value: Mapping[str, Any], public: Mapping[str, str]) -> dict[str, Release]:
+    if "sources" not in value:
+        return sources_in_text(public)
+    return {str(name): Release.from_json(each) for name, each in value["sources"].items()}
+
+
+def _parse_method(value: Mapping[str, Any]) -> Method | None:
+    if value.get("algorithm") is None:
+        return None
+    return Method.from_json(value["algorithm"], value["settings"])
 
 
 def _parse_entry(value: Mapping[str, Any]) -> Entry:
     sensitivity, sd = float(value["sensitivity"]), float(value["noise_sd"])
     if not (math.isfinite(sensitivity) and math.isfinite(sd) and sensitivity > 0 and sd >= 0):
         raise ModelFileError("a release has an impossible sensitivity or noise")
-    entry = Entry(str(value["name"]), sensitivity, sd)
+    known = "kind" in value
+    release = Release.from_json(value) if known else release_of_name(str(value["name"]))
+    entry = Entry(release, sensitivity, sd)
     if _MOST < entry.mu < math.inf:  # its square would pass what a float can hold
         raise ModelFileError("a release has an impossible cost")
     stated = value["mu"]

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from tacit.algorithms import Algorithm, Facts, Interactions, Moments
 from tacit.budget import Accounting, Neighbours, PrivacyBudget, mu_of
-from tacit.certificate import Certificate
+from tacit.certificate import Certificate, Method
 from tacit.engines import ThreadEngine
 from tacit.errors import ConfigError, TacitWarning
 from tacit.leaks import given_settings, warn_of_leaks
@@ -24,6 +24,7 @@ from tacit.private.mechanism import Engine, Mechanism, Numerics
 from tacit.private.sampler import SeededNoiseUnsafe, SystemNoise
 from tacit.promise import Grade, grade_of, shown, weakness
 from tacit.ratings import Ratings
+from tacit.release import Release
 
 __all__ = [
     "NOT_GIVEN",
@@ -86,8 +87,27 @@ class Desk:
     facts: Facts
 
 
-Outcome = tuple[LocalRule, dict[str, str]]
-"""The rule that is published, and what it rests on that was taken as public."""
+@dataclass(frozen=True)
+class Outcome:
+    """The rule that is published, what made it, and what it rests on that was taken as public.
+
+    Attributes:
+        rule: what users do.
+        algorithm: the one whose rule it is.
+        public: what was taken as public, by name.
+        sources: which of these lines come from a release, and from which.
+    """
+
+    rule: LocalRule
+    algorithm: Algorithm
+    public: dict[str, str]
+    sources: dict[str, Release]
+
+    @classmethod
+    def of(cls, rule: LocalRule, algorithm: Algorithm, facts: Facts) -> "Outcome":
+        """Bring a rule together with what its algorithm says of itself."""
+        sources: dict[str, Release] = getattr(algorithm, "sources", dict)()
+        return cls(rule, algorithm, algorithm.public(facts), sources)
 
 
 class Plan(Protocol):
@@ -124,7 +144,7 @@ class _OneFit:
 
         def run(desk: Desk) -> Outcome:
             rule = self.algorithm.run(desk.mechanism.within(ledger), facts)
-            return rule, self.algorithm.public(facts)
+            return Outcome.of(rule, self.algorithm, facts)
 
         return run
 
@@ -237,10 +257,16 @@ def carry_out(
         if narrow:
             ratings = narrowed(mechanism, ratings, facts.n_items)
             engine.take(ratings)
-        rule, settings = run(Desk(ratings, engine, mechanism, facts))
-    reasons = _reasons_not_private(options)
-    certificate = Certificate.of(ledger, public | settings, options.numerics.value, reasons)
-    releases = len(ledger.entries)
+        outcome = run(Desk(ratings, engine, mechanism, facts))
+    certificate = Certificate.of(
+        ledger,
+        public | outcome.public,
+        options.numerics.value,
+        _reasons_not_private(options),
+        sources=({"catalogue": COUNTS} if narrow else {}) | outcome.sources,
+        method=Method.of(outcome.algorithm),
+    )
+    rule, releases = outcome.rule, len(ledger.entries)
     return Model(rule, ratings.catalogue, ratings.rating_range, certificate, releases)
 
 
@@ -331,7 +357,7 @@ def _catalogue_line(ratings: Ratings, n_items: int) -> str:
         )
     if n_items == ratings.n_items:
         return line
-    return f"the {n_items} most rated by the release '{COUNTS}', chosen from {line}"
+    return f"the {n_items} most rated by the release '{COUNTS.name}', chosen from {line}"
 
 
 @contextlib.contextmanager

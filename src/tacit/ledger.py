@@ -11,10 +11,11 @@ Neither can make a release cost more than was set aside for it.
 
 import math
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tacit.budget import PrivacyBudget, Sensitivity, mu_of
 from tacit.errors import BudgetExceeded, ConfigError, PrivacyError
+from tacit.release import Release
 
 __all__ = ["Entry", "Ledger"]
 
@@ -28,11 +29,16 @@ stays far within the 10^-10 that `mu_of` is on the private side.
 
 @dataclass(frozen=True)
 class Entry:
-    """One release: its name, sensitivity under the fit's relation, and noise sd."""
+    """One release: what it is, its sensitivity under the fit's relation, and noise sd."""
 
-    name: str
+    release: Release
     sensitivity: float
     noise_sd: float
+
+    @property
+    def name(self) -> str:
+        """The release as people read it."""
+        return self.release.name
 
     @property
     def mu(self) -> float:
@@ -53,22 +59,24 @@ class _Plan:
 class _Book:
     """What all parts of a ledger share."""
 
-    plans: dict[str, _Plan]
+    plans: dict[Release, _Plan]
     spent: list[Entry]
 
 
 class Ledger:
     """Writes down releases against a budget; `budget=None` is the non-private book.
 
+    >>> from tacit.release import ReleaseKind
     >>> ledger = Ledger(PrivacyBudget(epsilon=1.0))
     >>> bound = Sensitivity(add_remove=1.0, replace=2.0)
-    >>> entry = ledger.reserve("means", bound, share=0.25)
-    >>> ledger.spend("means", bound).mu == entry.mu
+    >>> sums = Release(ReleaseKind.ITEM_SUMS)
+    >>> entry = ledger.reserve(sums, bound, share=0.25)
+    >>> ledger.spend(sums, bound).mu == entry.mu
     True
-    >>> ledger.reserve("more", bound, share=0.8)
+    >>> ledger.reserve(Release(ReleaseKind.GRADIENT, (1,)), bound, share=0.8)
     Traceback (most recent call last):
     ...
-    tacit.errors.BudgetExceeded: release 'more' asks for mu^2 = 0.0448232 and 0.0420217 is left...
+    tacit.errors.BudgetExceeded: release 'gradient 1' asks for mu^2 = 0.0448232 and 0.0420217 is ...
     """
 
     def __init__(self, budget: PrivacyBudget | None) -> None:
@@ -76,7 +84,8 @@ class Ledger:
         self.budget = budget
         self._book = _Book({}, [])
         self._taken: list[float] = []  # of this part: squared mu of releases, and of its own parts
-        self._share, self._prefix = 1.0, ""
+        self._share = 1.0
+        self._part: tuple[int, ...] = ()
         # Whatever the accounting that calibrates noise, the claim is checked exactly.
         self._limit = math.inf if budget is None else mu_of(budget.epsilon, budget.delta) ** 2
 
@@ -100,72 +109,84 @@ class Ledger:
         """What may still be reserved here, as a squared mu."""
         return self._limit - math.fsum(self._taken)
 
-    def part(self, share: float, prefix: str = "") -> "Ledger":
+    def part(self, share: float, candidate: int | None = None) -> "Ledger":
         """Set a share of the budget aside, as a whole, for a step that plans its own releases.
 
-        In what comes back, shares are shares of this part, and names begin with `prefix` in the
-        one book that all parts share.
+        In what comes back, shares are shares of this part. In the one book that all parts share,
+        its releases belong to the trial of this candidate of a search, if one is given.
 
+        >>> from tacit.release import ReleaseKind
         >>> ledger = Ledger(PrivacyBudget(epsilon=1.0))
-        >>> half = ledger.part(0.5, "first: ")
-        >>> half.reserve("means", Sensitivity(1.0, 2.0), share=1.0).name
-        'first: means'
+        >>> half = ledger.part(0.5, candidate=1)
+        >>> half.reserve(Release(ReleaseKind.ITEM_SUMS), Sensitivity(1.0, 2.0), share=1.0).name
+        'candidate 1: item sums'
         >>> math.isclose(ledger.left, half.reserved[0].mu ** 2)
         True
         """
-        what = f"{self._prefix}{prefix}a part"
+        what = "a part" if candidate is None else f"the part of candidate {candidate}"
         _check_share(what, share)
         self._take(what, share * self._limit)
         part = copy(self)
         part._taken, part._limit = [], share * self._limit
-        part._share, part._prefix = self._share * share, self._prefix + prefix
+        part._share = self._share * share
+        part._part = self._part if candidate is None else (*self._part, candidate)
         return part
 
     def reserve(
-        self, name: str, sensitivity: Sensitivity, share: float, *, scaled: bool = False
+        self, release: Release, sensitivity: Sensitivity, share: float, *, scaled: bool = False
     ) -> Entry:
         """Set `share` of the budget's squared mu aside for a release, or refuse.
 
         A `scaled` one may turn out to have another sensitivity, which depends on earlier releases;
         its noise is then scaled, so that it costs the same.
         """
-        name = self._prefix + name
-        _check_share(f"release {name!r}", share)
-        if name in self._book.plans:
-            raise ConfigError(f"two releases are named {name!r}; give each its own name")
-        plan = _Plan(self._price(name, sensitivity, share * self._share), share, scaled)
-        self._take(name, plan.entry.mu**2)
-        self._book.plans[name] = plan
+        full = self._here(release)
+        _check_share(f"release {full.name!r}", share)
+        if full in self._book.plans:
+            raise ConfigError(f"two releases are named {full.name!r}; give each its own number")
+        plan = _Plan(self._price(full, sensitivity, share * self._share), share, scaled)
+        self._take(full.name, plan.entry.mu**2)
+        self._book.plans[full] = plan
         return plan.entry
 
-    def planned(self, name: str, sensitivity: Sensitivity | None = None) -> Entry:
+    def planned(self, release: Release, sensitivity: Sensitivity | None = None) -> Entry:
         """Return what a release that is reserved here would be, with this sensitivity."""
-        plan = self._book.plans.get(self._prefix + name)
+        full = self._here(release)
+        plan = self._book.plans.get(full)
         if plan is None:
-            raise PrivacyError(f"release {self._prefix + name!r} was not reserved")
+            raise PrivacyError(f"release {full.name!r} was not reserved")
         if sensitivity is None or not plan.scaled:
             return plan.entry
-        return self._price(plan.entry.name, sensitivity, plan.share * self._share)
+        return self._price(full, sensitivity, plan.share * self._share)
 
-    def spend(self, name: str, sensitivity: Sensitivity) -> Entry:
+    def spend(self, release: Release, sensitivity: Sensitivity) -> Entry:
         """Write a reserved release down; what was not reserved as it is now is refused."""
-        full = self._prefix + name
+        full = self._here(release)
         plan = self._book.plans.get(full)
-        spent = full in (entry.name for entry in self._book.spent)
+        spent = full in (entry.release for entry in self._book.spent)
         if plan is None or spent or not self._covers(plan, sensitivity):
             raise PrivacyError(
-                f"release {full!r} was not reserved with this sensitivity, or is spent already; "
-                "nothing was drawn"
+                f"release {full.name!r} was not reserved with this sensitivity, or is spent "
+                "already; nothing was drawn"
             )
-        entry = self.planned(name, sensitivity)
+        entry = self.planned(release, sensitivity)
         self._book.spent.append(entry)
         return entry
+
+    def _here(self, release: Release) -> Release:
+        """Return a release as the book knows it: with the part that this ledger is of."""
+        if not isinstance(release, Release):
+            raise ConfigError(
+                f"release={release!r}: expected a Release, such as "
+                "Release(ReleaseKind.COVARIANCE, (1,)), of tacit.release"
+            )
+        return replace(release, part=self._part)
 
     def _covers(self, plan: "_Plan", sensitivity: Sensitivity) -> bool:
         """Whether a reservation pays for a release of this sensitivity."""
         if not plan.scaled:
             return self._bound(sensitivity) == plan.entry.sensitivity
-        entry = self._price(plan.entry.name, sensitivity, plan.share * self._share)
+        entry = self._price(plan.entry.release, sensitivity, plan.share * self._share)
         return 0 < entry.sensitivity < math.inf and entry.mu <= plan.entry.mu * (1 + _ROUNDING)
 
     def _take(self, name: str, cost: float) -> None:
@@ -174,9 +195,9 @@ class Ledger:
             raise BudgetExceeded(name, asked=cost, left=max(self.left, 0.0))
         self._taken.append(cost)
 
-    def _price(self, name: str, sensitivity: Sensitivity, share: float) -> Entry:
+    def _price(self, release: Release, sensitivity: Sensitivity, share: float) -> Entry:
         sd = 0.0 if self.budget is None else self.budget.noise_sd(sensitivity, share)
-        return Entry(name, self._bound(sensitivity), sd)
+        return Entry(release, self._bound(sensitivity), sd)
 
     def _bound(self, sensitivity: Sensitivity) -> float:
         if self.budget is None:

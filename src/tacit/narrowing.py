@@ -11,11 +11,12 @@ from tacit.private.counts import ItemCounts
 from tacit.private.mechanism import Mechanism
 from tacit.private.selection import restricted
 from tacit.ratings import Ratings
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["COUNTS", "COUNT_SHARE", "check_top_items", "narrowed", "reserve_counts", "top_items"]
 
-COUNTS = "item counts"
-"""The name of the release."""
+COUNTS = Release(ReleaseKind.ITEM_COUNTS)
+"""The release."""
 COUNT_SHARE = 0.05
 """Its share of the budget; all else shares the rest."""
 

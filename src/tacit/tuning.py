@@ -6,7 +6,7 @@ best is then fitted to all ratings with the rest of the budget. All of it is in 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -33,11 +33,12 @@ from tacit.models.rules import LocalRule
 from tacit.private.holdout import HeldOutLosses, Holdout
 from tacit.private.mechanism import Engine
 from tacit.ratings import Ratings
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["CHOSEN", "LOSSES", "describe", "tune"]
 
-LOSSES = "held-out losses"
-"""The name of the release that compares the candidates."""
+LOSSES = Release(ReleaseKind.HELD_OUT_LOSSES)
+"""The release that compares the candidates."""
 CHOSEN = "chosen candidate"
 """The line of the certificate that names the winner."""
 _LOSS_PART = 0.2  # of the search's share, for the comparison
@@ -149,7 +150,7 @@ class _Search:
         part = self.share * (1 - _LOSS_PART) / len(self.candidates)
         trials = []
         for number, candidate in enumerate(self.candidates, start=1):
-            trials.append(ledger.part(part, f"candidate {number}: "))
+            trials.append(ledger.part(part, candidate=number))
             candidate.reserve(trials[-1], facts)
             candidate.reserve(Ledger(facts.budget), facts)  # so that none is refused as the winner
         bound = self._losses((), facts).sensitivity
@@ -161,7 +162,9 @@ class _Search:
             winner = self.candidates[best]
             winner.reserve(final, facts)
             rule = winner.run(desk.mechanism.within(final), facts)
-            return rule, self._public(best) | winner.public(facts)
+            found = Outcome.of(rule, winner, facts)
+            public, sources = self._public(best) | found.public, {CHOSEN: LOSSES} | found.sources
+            return replace(found, public=public, sources=sources)
 
         return run
 
@@ -187,7 +190,7 @@ class _Search:
         lines["held out"] = f"{_HELD_OUT:.0%} of everyone's ratings, by seed {self.holdout.seed}"
         lines["share of the search"] = f"{self.share:g} of the budget"
         text = describe(self.candidates[best])
-        return lines | {CHOSEN: f"candidate {best + 1}, {text}, by the release '{LOSSES}'"}
+        return lines | {CHOSEN: f"candidate {best + 1}, {text}, by the release '{LOSSES.name}'"}
 
 
 def _candidates(candidates: Iterable[Algorithm]) -> tuple[Algorithm, ...]:

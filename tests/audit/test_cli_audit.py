@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import ratings_for
 
 import tacit
+from tacit.algorithms import SVD, Interactions
 from tacit.audit import PARTS, Audit, Finding, Scale, audit
 from tacit.audit.subjects import subject_of_model
 from tacit.cli import main
@@ -24,7 +25,17 @@ KEYS = {
     "format", "holds", "algorithm", "epsilon", "delta", "neighbours", "accounting", "seed",
     "findings",
 }  # fmt: skip
-FINDING_KEYS = {"part", "subject", "claim", "measured", "limit", "holds", "how"}
+FINDING_KEYS = {
+    "part",
+    "subject",
+    "claim",
+    "measured",
+    "limit",
+    "holds",
+    "how",
+    "interval",
+    "control",
+}
 # Settings of every kind: numbers, words, truth, a list, a norm that is paid for, rules.
 CONFIGS: list[Any] = [
     tacit.Moments(),
@@ -193,15 +204,38 @@ def test_a_tuned_model_is_refused_with_a_way_out() -> None:
         audit(model)
 
 
-def test_parts_run_in_order_and_are_announced() -> None:
-    told: list[str] = []
-    scale = Scale(trials=30, seed=1, quick=True)
-    budget = tacit.PrivacyBudget(4.0)
-    parts = ["game", "sensitivity"]
-    found = audit(tacit.SVD(), budget=budget, parts=parts, scale=scale, progress=told.append)
-    assert told == ["sensitivity", "game"]
-    assert found.holds
-    assert set(told) < set(PARTS)
+@pytest.mark.slow
+@pytest.mark.parametrize("config", [SVD(), Interactions()], ids=lambda config: config.name)
+def test_parts_run_in_order_and_tell_every_step(config: Any) -> None:
+    """Each part tells how many steps there are before the first, and ends with all of them."""
+    told: list[tuple[str, int, int]] = []
+    scale = Scale(trials=20, seed=1, quick=True)
+    audit(
+        config,
+        budget=tacit.PrivacyBudget(4.0),
+        parts=list(reversed(PARTS)),
+        scale=scale,
+        progress=lambda *step: told.append(step),
+    )
+    assert list(dict.fromkeys(part for part, _, _ in told)) == list(PARTS)
+    for part in PARTS:
+        steps = [(done, planned) for each, done, planned in told if each == part]
+        planned = steps[0][1]
+        assert steps == [(done, planned) for done in range(planned + 1)], part
+
+
+def test_the_bar_is_on_stderr_and_only_where_someone_looks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("audit", "svd", "--epsilon", 4, "--parts", "sensitivity", *QUICK)
+    code, out, err = shell(capsys, *words)
+    assert (code, err.strip()) == (0, "")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    code, again, err = shell(capsys, *words)
+    assert (code, again) == (0, out)
+    assert "audit: sensitivity" in err
+    assert "0/4" in err
 
 
 def test_what_is_not_finite_is_null_in_json_and_nothing_at_all_does_not_hold() -> None:

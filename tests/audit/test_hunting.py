@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.conftest import named
 from tests.privacy.test_sensitivity import CASES, RANGE, bystanders
 
 import tacit
@@ -96,7 +97,7 @@ def test_it_finds_what_the_tests_of_sensitivity_find(case: str) -> None:
     for at, row in enumerate(bystanders(rng)):
         rows[at, list(row)] = list(row.values())
     unit = statistic.peak * 2.0 ** -min(40, statistic.term_bits)
-    release = Opened(Entry("a sum", 1.0, 1.0), statistic, unit)
+    release = Opened(Entry(named("a sum"), 1.0, 1.0), statistic, unit)
     for relation in Neighbours:
         hunt = hunt_of(release, World(rows, RANGE), rng, QUICK)
         found, stated = hunt.worst(relation).change, statistic.sensitivity.under(relation)

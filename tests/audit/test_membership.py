@@ -11,6 +11,7 @@ import pytest
 
 import tacit
 from tacit.audit import membership as module
+from tacit.audit.finding import Finding
 from tacit.audit.guessing import Guesses, area_under_curve, epsilon_limit, exact_limit
 from tacit.audit.learning import Learned
 from tacit.audit.membership import VIEWS, membership, membership_guesses, two_rows
@@ -47,7 +48,7 @@ def test_a_model_with_too_little_noise_is_found_out() -> None:
     """The twin: noise for epsilon 20 under a certificate that says 1."""
     generous = membership_guesses(SUBJECT, replace(BUDGET, epsilon=20.0), TRIALS, seed=1)
     for guesses in generous.values():
-        assert guesses.lowest > exact_limit(BUDGET)
+        assert guesses.interval.low > exact_limit(BUDGET)
         assert guesses.advantage <= exact_limit(replace(BUDGET, epsilon=20.0))
 
 
@@ -69,8 +70,8 @@ def test_her_own_predictions_shown_to_others_give_her_away(monkeypatch: pytest.M
     law = module.law_of(6, 0)
     insider = Insider(SUBJECT, BUDGET, law.draw(20, module.stream(0, 3)))
     guesses = module.guess_rows(insider, (inside, outside), 60, seed=1)
-    assert guesses["her list is shown"].lowest > epsilon_limit(BUDGET)
-    assert all(guesses[name].lowest < exact_limit(BUDGET) for name in list(VIEWS)[:2])
+    assert guesses["her list is shown"].interval.low > epsilon_limit(BUDGET)
+    assert all(guesses[name].interval.low < exact_limit(BUDGET) for name in list(VIEWS)[:2])
 
 
 def test_add_remove_takes_her_row_away() -> None:
@@ -104,9 +105,9 @@ def test_bounds_hold_as_often_as_they_say() -> None:
     chance = 0.6
     right = rng.binomial(100, chance, size=500)
     guesses = [Guesses(int(count), 100, 0.5) for count in right]
-    missed = np.mean([each.lowest > 2 * chance - 1 for each in guesses])
+    missed = np.mean([each.interval.low > 2 * chance - 1 for each in guesses])
     assert missed <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 500)
-    assert all(each.lowest < each.advantage < each.highest for each in guesses)
+    assert all(each.interval.low < each.advantage < each.interval.high for each in guesses)
     assert missed > 0.01  # not vacuous
 
 
@@ -125,3 +126,31 @@ def test_learning_finds_a_weak_direction_among_many() -> None:
     shuffled = rng.permutation(hidden)
     blind = Learned.from_examples(seen[:300], shuffled[:300]).guess(seen[300:])
     assert np.mean((blind > 0) == (hidden[300:] > 0)) < 0.62
+
+
+def finding_of(right: int, trials: int = 400) -> Finding:
+    budget = tacit.PrivacyBudget(1.0)
+    return module._finding("moments", budget, "someone", Guesses(right, trials, 0.5))
+
+
+def test_a_finding_above_the_limit_shows_the_interval_that_explains_it() -> None:
+    """A twin: more trials with the same advantage have a lower limit that is above, and fail."""
+    lucky, broken = finding_of(31, 50), finding_of(247)
+    assert lucky.measured > lucky.limit
+    assert lucky.interval is not None
+    assert lucky.interval.low <= lucky.limit < lucky.measured < lucky.interval.high
+    assert (lucky.holds, broken.holds) == (True, False)
+    table = Audit("moments", BUDGET, (lucky,)).text()
+    assert "0.24   -0.012 to 0.470    0.09421" in table
+    assert "%" not in table.split("interval:")[0]  # no share of the limit beside an estimate
+    assert "It holds if the lower one is not above the limit" in " ".join(table.split())
+    told = Audit("moments", BUDGET, (broken,)).conclusion()
+    assert "0.235 (0.151 to 0.316) where 0.09421 is the limit" in told
+
+
+def test_the_interval_is_in_the_json_and_on_the_page() -> None:
+    found = Audit("moments", BUDGET, (finding_of(200),))
+    (line,) = found.to_json()["findings"]
+    assert set(line["interval"]) == {"low", "high", "confidence"}
+    assert line["interval"]["confidence"] == pytest.approx(0.95)
+    assert "<td>-0.085 to 0.085</td>" in found.page()

@@ -128,9 +128,9 @@ def test_reach_breaks_idealised_noise_and_not_exact_noise() -> None:
         budget = tacit.PrivacyBudget(epsilon)
         broken = guess_sums(ratings, budget, "idealised", 60, 1)
         sound = guess_sums(ratings, budget, "exact", 60, 1)
-        assert broken["reach"].lowest > 0.9
-        assert sound["reach"].lowest < exact_limit(budget)
-        assert sound["grain"].lowest < exact_limit(budget)
+        assert broken["reach"].interval.low > 0.9
+        assert sound["reach"].interval.low < exact_limit(budget)
+        assert sound["grain"].interval.low < exact_limit(budget)
 
 
 def test_grain_breaks_floats_that_are_added() -> None:
@@ -140,7 +140,7 @@ def test_grain_breaks_floats_that_are_added() -> None:
     sums = np.where(coins, 1.0, 0.0)[:, None]
     scores = np.min(grain(sums + 4.0 * rng.normal(size=(400, 40))), axis=1)
     guesses = guesses_by(scores, coins)
-    assert guesses.lowest > 0.5 > exact_limit(BUDGET)
+    assert guesses.interval.low > 0.5 > exact_limit(BUDGET)
 
 
 def test_grain_is_the_lowest_bit() -> None:

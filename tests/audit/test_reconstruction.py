@@ -56,7 +56,7 @@ def test_a_model_without_noise_that_claims_epsilon_1_is_found_out(
 ) -> None:
     """The twin: the same reading under a promise that was not kept."""
     reading, law = free
-    assert reading.lowest > read_limit(BUDGET, law.blind_share)
+    assert reading.interval.low > read_limit(BUDGET, law.blind_share)
 
 
 def test_the_limit_is_that_of_the_best_test() -> None:
@@ -105,10 +105,10 @@ def test_interactions_have_one_level() -> None:
 def test_readings_count_what_is_right() -> None:
     reading = Reading(np.array([[1, 0, 5], [2, 3, 0]]), np.array([[1, 0, 4], [2, 1, 1]]))
     assert reading.share == pytest.approx(3 / 6)
-    assert 0 <= reading.lowest < reading.share
+    assert 0 <= reading.interval.low < reading.share
     assert 0 < reading.correlation < 1
     everyone = Reading(np.ones((20, 3), int), np.ones((20, 3), int))
-    assert everyone.lowest == pytest.approx(0.01 ** (1 / 20))
+    assert everyone.interval.low == pytest.approx(0.01 ** (1 / 20))
     assert Reading(np.zeros((2, 3), int), np.zeros((2, 3), int)).correlation == 0.0
 
 

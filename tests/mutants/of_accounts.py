@@ -29,7 +29,7 @@ ACCOUNTS = (
         "a release is left out of the ledger",
         "it is used, and the certificate knows nothing of it",
         (Edit(LEDGER, "        self._book.spent.append(entry)\n",
-              '        if "item sums" not in name:\n'
+              '        if "item sums" not in entry.name:\n'
               "            self._book.spent.append(entry)\n"),),
         (EVERY_SUM + "[frank-wolfe, item means-replace]", WHOLE),
     ),
@@ -37,7 +37,7 @@ ACCOUNTS = (
         "item means are taken off without paying for them",
         "exact means of everyone's ratings are in the model",
         (Edit(PREPARATION,
-              'noisy = mechanism.release("item sums", '
+              'noisy = mechanism.release(_SUMS, '
               "ItemSums(self._bounds(facts), facts.rating_range))",
               "statistic = ItemSums(self._bounds(facts), facts.rating_range)\n"
               f"        noisy = {PAST_THE_MECHANISM.format(statistic='statistic')}"),),

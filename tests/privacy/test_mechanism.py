@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from scipy import stats
-from tests.conftest import ratings_for
+from tests.conftest import named, ratings_for
 
 import tacit
 from tacit.budget import LARGEST_MU, Sensitivity
@@ -51,8 +51,8 @@ def releases(statistic: Silence, count: int, relation: str = "replace") -> tuple
     ledger = Ledger(tacit.PrivacyBudget(1.0, neighbours=relation))
     mechanism = Mechanism(SilentEngine(), ledger, SeededNoiseUnsafe(1))
     for turn in range(count):
-        ledger.reserve(f"r {turn}", statistic.sensitivity, 1 / count)
-    noise = [mechanism.release(f"r {turn}", statistic) for turn in range(count)]  # type: ignore[arg-type]
+        ledger.reserve(named(f"r {turn}"), statistic.sensitivity, 1 / count)
+    noise = [mechanism.release(named(f"r {turn}"), statistic) for turn in range(count)]  # type: ignore[arg-type]
     return np.array(noise), ledger.entries[0].noise_sd
 
 
@@ -94,14 +94,14 @@ def test_idealised_noise_has_the_same_sd() -> None:
     source = SeededNoiseUnsafe(2)
     mechanism = Mechanism(SilentEngine(), ledger, source, numerics=Numerics.IDEALISED)
     statistic = Silence(shape=(200_000,), symmetric=False)
-    sd = ledger.reserve("r 1", BOUND, 1.0).noise_sd
-    assert fits(mechanism.release("r 1", statistic), sd)  # type: ignore[arg-type]
+    sd = ledger.reserve(named("r 1"), BOUND, 1.0).noise_sd
+    assert fits(mechanism.release(named("r 1"), statistic), sd)  # type: ignore[arg-type]
 
 
 def test_the_grid_depends_on_public_numbers_only_and_the_sd_is_a_power_of_two_units() -> None:
     for relation in ("replace", "add_remove"):
         ledger = Ledger(tacit.PrivacyBudget(0.3, neighbours=relation))
-        entry = ledger.reserve("r 1", BOUND, 1.0)
+        entry = ledger.reserve(named("r 1"), BOUND, 1.0)
         grids = set()
         for users in (10, 1000) if relation == "add_remove" else (1000,):
             engine = SilentEngine()
@@ -115,16 +115,16 @@ def test_the_grid_depends_on_public_numbers_only_and_the_sd_is_a_power_of_two_un
 def test_nothing_is_released_that_was_not_reserved() -> None:
     mechanism = Mechanism(SilentEngine(), Ledger(tacit.PrivacyBudget(1.0)), SeededNoiseUnsafe(1))
     with pytest.raises(tacit.PrivacyError, match="not reserved"):
-        mechanism.release("r 1", Silence())  # type: ignore[arg-type]
+        mechanism.release(named("r 1"), Silence())  # type: ignore[arg-type]
 
 
 def test_more_users_than_sums_have_room_for() -> None:
     engine = SilentEngine()
     engine.n_users = 2**27
     ledger = Ledger(tacit.PrivacyBudget(1.0, neighbours="add_remove"))
-    ledger.reserve("r 1", BOUND, 1.0)
+    ledger.reserve(named("r 1"), BOUND, 1.0)
     with pytest.raises(tacit.EngineError, match="users"):
-        Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release("r 1", Silence())  # type: ignore[arg-type]
+        Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release(named("r 1"), Silence())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("secret", [BoundedSum(np.array([123456]), 1.0), Rows(ratings_for(0))])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.conftest import ratings_for
+from tests.conftest import named, ratings_for
 from tests.privacy import (
     test_sensitivity,
     test_sensitivity_als,
@@ -59,7 +59,7 @@ def test_a_release_is_on_disk_before_anyone_hears_of_it(tmp_path: Path) -> None:
 def grid_of(users: int, relation: str) -> tuple[float, int]:
     """The unit and bits of a release of the statistic `Silence` for so many users."""
     ledger = Ledger(tacit.PrivacyBudget(0.3, neighbours=relation))
-    entry = ledger.reserve("r 1", BOUND, 1.0)
+    entry = ledger.reserve(named("r 1"), BOUND, 1.0)
     engine = SilentEngine()
     engine.n_users = users
     return Mechanism(engine, ledger, SeededNoiseUnsafe(1))._grid(Silence(), entry)  # type: ignore[arg-type]

@@ -25,11 +25,13 @@ from tacit.private.counts import ItemSums, UserCount
 from tacit.private.mechanism import Mechanism
 from tacit.private.normal_equations import NormalEquations, equations_sensitivity
 from tacit.private.rows import RowBounds
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["ALS"]
 
 Floats = NDArray[np.float64]
 
+_USERS, _SUMS = Release(ReleaseKind.USER_COUNT), Release(ReleaseKind.ITEM_SUMS)
 _COUNT_SHARE = 0.02
 _START_SPREAD = 0.12  # root mean square of u . v_j at the start, per hi - lo
 _MOST_SPREAD = 0.25  # of u . v_j at any time, per hi - lo: more is noise
@@ -99,20 +101,20 @@ class ALS:
         )
         left = 1.0 - self.means_share
         if facts.n_users is None:
-            ledger.reserve("user count", UserCount().sensitivity, _COUNT_SHARE)
+            ledger.reserve(_USERS, UserCount().sensitivity, _COUNT_SHARE)
             left -= _COUNT_SHARE
-        ledger.reserve("item sums", self._item_sums(facts).sensitivity, self.means_share)
+        ledger.reserve(_SUMS, self._item_sums(facts).sensitivity, self.means_share)
         rounds = self._rounds(facts)
         for turn in range(1, rounds + 1):
-            ledger.reserve(f"equations {turn}", equations_sensitivity(self.ratio), left / rounds)
+            ledger.reserve(_equations_of(turn), equations_sensitivity(self.ratio), left / rounds)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule:
         """Alternate; users solve once more on the factors that come out."""
         users = facts.n_users
         if users is None:
-            users = max(1, round(float(mechanism.release("user count", UserCount())[0])))
-        sums = mechanism.release("item sums", self._item_sums(facts))
-        noise_sd = mechanism.noise_sd("item sums")
+            users = max(1, round(float(mechanism.release(_USERS, UserCount())[0])))
+        sums = mechanism.release(_SUMS, self._item_sums(facts))
+        noise_sd = mechanism.noise_sd(_SUMS)
         offsets = item_means(sums, noise_sd, facts.rating_range)
         items = _items(sums[1], noise_sd, self.alpha, self.frequent)
         length = min(max((items.total / users) ** 2, 1.0), float(self._most(facts)))
@@ -120,8 +122,8 @@ class ALS:
         factors, rounds = self._start(facts), self._rounds(facts)
         for turn in range(1, rounds + 1):
             statistic = self._statistic(facts, bounds, items, factors, length)
-            noisy = mechanism.release(f"equations {turn}", statistic)
-            equations = _equations(noisy, mechanism.noise_sd(f"equations {turn}"), statistic)
+            noisy = mechanism.release(_equations_of(turn), statistic)
+            equations = _equations(noisy, mechanism.noise_sd(_equations_of(turn)), statistic)
             factors = self._solved(equations, items, last=turn == rounds)
             factors = _limited(factors, _MOST_SPREAD * _width(facts))[:, : self._rank(facts)]
         return self._rule(facts, bounds, factors)
@@ -177,7 +179,7 @@ class ALS:
             noise=np.full(facts.n_items, self._ridge(facts)),
             centre=True,
             shrink=bounds.shrink,
-            source="equations",
+            source=ReleaseKind.EQUATIONS,
         )
 
     def _bounds(self, facts: Facts, offsets: Floats, shrink: float) -> RowBounds:
@@ -220,6 +222,10 @@ class ALS:
 
     def _rounds(self, facts: Facts) -> int:
         return (3 if noise_is_strong(facts) else 5) if self.rounds is None else self.rounds
+
+
+def _equations_of(turn: int) -> Release:
+    return Release(ReleaseKind.EQUATIONS, (turn,))
 
 
 def noise_is_strong(facts: Facts) -> bool:

@@ -18,8 +18,11 @@ from tacit.private.counts import RatingCount
 from tacit.private.local import RankOneStep
 from tacit.private.mechanism import Mechanism
 from tacit.private.statistics import DescentMoments, ResidualCovariance
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["ApproximateFrankWolfe", "approximate_eigenpair"]
+
+_COUNT = Release(ReleaseKind.RATING_COUNT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,27 +78,27 @@ class ApproximateFrankWolfe(Preparation):
         count = RatingCount(bounds, self._most(facts)).sensitivity
         covariance = ResidualCovariance(bounds, (), 2 * bounds.norm).sensitivity
         moments = DescentMoments(bounds, (), np.zeros(facts.n_items)).sensitivity
-        ledger.reserve("rating count", count, 1.0)
+        ledger.reserve(_COUNT, count, 1.0)
         scaled = self._norm_is_paid
         for turn in range(1, self.rounds + 1):
-            ledger.reserve(f"covariance {turn}", covariance, 1.0, scaled=scaled)
-            ledger.reserve(f"moments {turn}", moments, 1.0, scaled=scaled)
+            ledger.reserve(Release(ReleaseKind.COVARIANCE, (turn,)), covariance, 1.0, scaled=scaled)
+            ledger.reserve(Release(ReleaseKind.MOMENTS, (turn,)), moments, 1.0, scaled=scaled)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> ReplayRule:
         """Take the rounds; what comes out replays on anyone's ratings."""
         bounds = self._prepared(mechanism, facts)
         radius = self._radius(self.nuclear_norm, mechanism, facts)
-        counted = mechanism.release("rating count", RatingCount(bounds, self._most(facts)))
+        counted = mechanism.release(_COUNT, RatingCount(bounds, self._most(facts)))
         ratings = max(float(counted[0]), 1.0)
         steps: list[RankOneStep] = []
         trace: list[tuple[float, float]] = []
         for turn in range(1, self.rounds + 1):
             residuals = ResidualCovariance(bounds, tuple(steps), 2 * bounds.norm)
-            matrix = mechanism.release(f"covariance {turn}", residuals)
+            matrix = mechanism.release(Release(ReleaseKind.COVARIANCE, (turn,)), residuals)
             room = self.slack * ratings / radius
             direction, singular = approximate_eigenpair(matrix, room)
             statistic = DescentMoments(bounds, tuple(steps), direction)
-            moments = mechanism.release(f"moments {turn}", statistic)
+            moments = mechanism.release(Release(ReleaseKind.MOMENTS, (turn,)), statistic)
             gap = (float(moments[1]) + radius * singular) / ratings
             trace.append((float(moments[0]) / (2 * ratings), gap))
             if gap <= self.gap or singular <= 0:

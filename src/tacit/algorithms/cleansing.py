@@ -26,10 +26,16 @@ from tacit.private.counts import ItemSums
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
 from tacit.private.statistics import ResidualCovariance
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["Cleansing"]
 
 Floats = NDArray[np.float64]
+
+_SUMS = Release(ReleaseKind.ITEM_SUMS)
+_COVARIANCE, _CO_RATINGS = (
+    Release(kind, (1,)) for kind in (ReleaseKind.COVARIANCE, ReleaseKind.CO_RATINGS)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,21 +88,21 @@ class Cleansing:
         """Reserve the three releases."""
         centred, present = self._centred(facts, _zeros(facts)), self._present(facts)
         parts = (
-            ("item sums", ItemSums(present, facts.rating_range).sensitivity),
-            ("covariance 1", ResidualCovariance(centred, (), centred.entry).sensitivity),
-            ("co-ratings 1", ResidualCovariance(present, (), 1.0).sensitivity),
+            (_SUMS, ItemSums(present, facts.rating_range).sensitivity),
+            (_COVARIANCE, ResidualCovariance(centred, (), centred.entry).sensitivity),
+            (_CO_RATINGS, ResidualCovariance(present, (), 1.0).sensitivity),
         )
-        for (name, bound), share in zip(parts, self.shares, strict=True):
-            ledger.reserve(name, bound, share)
+        for (release, bound), share in zip(parts, self.shares, strict=True):
+            ledger.reserve(release, bound, share)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule | NeighbourRule:
         """Make the three releases and clean up."""
         plain = RowBounds(self.max_ratings, _zeros(facts), False, math.inf, self.sampling_seed)
-        sums = mechanism.release("item sums", ItemSums(plain, facts.rating_range))
+        sums = mechanism.release(_SUMS, ItemSums(plain, facts.rating_range))
         offsets = self._means(sums, facts.rating_range)
         centred, present = self._centred(facts, offsets), self._present(facts)
-        noisy = mechanism.release("covariance 1", ResidualCovariance(centred, (), centred.entry))
-        weight = mechanism.release("co-ratings 1", ResidualCovariance(present, (), 1.0))
+        noisy = mechanism.release(_COVARIANCE, ResidualCovariance(centred, (), centred.entry))
+        weight = mechanism.release(_CO_RATINGS, ResidualCovariance(present, (), 1.0))
         values, vectors = eigh(self._shrunk(noisy, weight))
         values, vectors = values[-self.rank :], vectors[:, -self.rank :]
         factors = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -109,7 +115,7 @@ class Cleansing:
             noise=np.full(facts.n_items, default_ridge(facts.rating_range)),
             centre=True,
             shrink=self.beta_p,
-            source="covariance",
+            source=ReleaseKind.COVARIANCE,
         )
 
     def public(self, facts: Facts) -> dict[str, str]:

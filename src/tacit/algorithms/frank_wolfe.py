@@ -31,6 +31,7 @@ from tacit.private.statistics import (
     ResidualProduct,
     product_sensitivity,
 )
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["FrankWolfe", "replay_rule"]
 
@@ -101,7 +102,7 @@ class FrankWolfe(Preparation):
         for turn, share in self._round_shares(facts, left):
             if self.eigen == "exact":
                 bound = self._covariance_sensitivity(facts)
-                ledger.reserve(f"covariance {turn}", bound, share, scaled=self._norm_is_paid)
+                ledger.reserve(_covariance(turn), bound, share, scaled=self._norm_is_paid)
             else:
                 self._reserve_oja(ledger, facts, turn, share)
 
@@ -137,21 +138,20 @@ class FrankWolfe(Preparation):
     ) -> tuple[NDArray[np.float64], float, float]:
         """Return the direction, its eigenvalue, and the noise sd that blurs them."""
         if self.eigen == "exact":
-            name = f"covariance {turn}"
             statistic = ResidualCovariance(*residuals)
-            noisy = mechanism.release(name, statistic)
-            return *top_eigenpair(noisy), mechanism.noise_sd(name, statistic.sensitivity)
+            noisy = mechanism.release(_covariance(turn), statistic)
+            noise_sd = mechanism.noise_sd(_covariance(turn), statistic.sensitivity)
+            return *top_eigenpair(noisy), noise_sd
 
         def noisy_product(block: NDArray[np.float64], step: int) -> NDArray[np.float64]:
-            name = f"product {turn}.{step}"
-            return mechanism.release(name, ResidualProduct(*residuals, block))
+            return mechanism.release(_product(turn, step), ResidualProduct(*residuals, block))
 
         start = start_block(residuals[0].offsets.size, 1, self.start_seed + turn)
         bound = product_sensitivity(residuals[2], 1)
-        noise_sd = mechanism.noise_sd(f"product {turn}.1", bound)
+        noise_sd = mechanism.noise_sd(_product(turn, 1), bound)
         found = oja(noisy_product, start, self.oja_steps, self.oja_rate, noise_sd)[:, 0]
         direction = found * np.sign(found[np.argmax(np.abs(found))])
-        energy = mechanism.release(f"energy {turn}", ResidualEnergy(*residuals, direction))
+        energy = mechanism.release(_energy(turn), ResidualEnergy(*residuals, direction))
         return direction, float(energy[0]), noise_sd
 
     def _gain(self, energy: float, noise_sd: float, items: int) -> float:
@@ -184,7 +184,7 @@ class FrankWolfe(Preparation):
             noise=np.full(facts.n_items, default_ridge(facts.rating_range)),
             centre=self.centre,
             shrink=0.0,
-            source="covariance" if self.eigen == "exact" else "product",
+            source=ReleaseKind.COVARIANCE if self.eigen == "exact" else ReleaseKind.PRODUCT,
         )
 
     def _residual_bound(self, facts: Facts) -> float:
@@ -199,9 +199,9 @@ class FrankWolfe(Preparation):
         product = product_sensitivity(bound, 1)
         for step in range(1, self.oja_steps + 1):
             part = (1 - _ENERGY_SHARE) * share / self.oja_steps
-            ledger.reserve(f"product {turn}.{step}", product, part, scaled=scaled)
+            ledger.reserve(_product(turn, step), product, part, scaled=scaled)
         energy = ResidualEnergy(self._bounds(facts), (), bound, np.zeros(facts.n_items)).sensitivity
-        ledger.reserve(f"energy {turn}", energy, _ENERGY_SHARE * share, scaled=scaled)
+        ledger.reserve(_energy(turn), energy, _ENERGY_SHARE * share, scaled=scaled)
 
     def _round_shares(self, facts: Facts, whole: float) -> Iterator[tuple[int, float]]:
         """Yield rounds 1 ... T - 1 with their shares, which add up to `whole`.
@@ -215,6 +215,18 @@ class FrankWolfe(Preparation):
         if facts.paper_accounting:
             whole *= (self.rounds - 1) / self.rounds
         yield from enumerate((whole * weights / weights.sum()).tolist(), start=1)
+
+
+def _covariance(turn: int) -> Release:
+    return Release(ReleaseKind.COVARIANCE, (turn,))
+
+
+def _product(turn: int, step: int) -> Release:
+    return Release(ReleaseKind.PRODUCT, (turn, step))
+
+
+def _energy(turn: int) -> Release:
+    return Release(ReleaseKind.ENERGY, (turn,))
 
 
 def replay_rule(

@@ -29,6 +29,7 @@ from tacit.private.counts import ItemCounts, UserCount
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
 from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["Interactions"]
 
@@ -36,7 +37,8 @@ Floats = NDArray[np.float64]
 
 _COUNT_SHARE = 0.02
 _WIDTH = 5.0  # makes 1/4 what a factor's entries typically are (algorithms.shrinkage)
-_WEIGHTS, _PAIRS, _PRODUCT = "item weights", "co-occurrences 1", "co-occurrence product"
+_USERS, _WEIGHTS = Release(ReleaseKind.USER_COUNT), Release(ReleaseKind.ITEM_WEIGHTS)
+_PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +99,7 @@ class Interactions:
         """Reserve the user count if it is protected, item weights, and pairs or products."""
         left = 1.0 - self.weight_share
         if facts.n_users is None:
-            ledger.reserve("user count", UserCount().sensitivity, _COUNT_SHARE)
+            ledger.reserve(_USERS, UserCount().sensitivity, _COUNT_SHARE)
             left -= _COUNT_SHARE
         ledger.reserve(_WEIGHTS, ItemCounts(facts.n_items).sensitivity, self.weight_share)
         if self.eigen != "block":
@@ -106,13 +108,13 @@ class Interactions:
             return
         bound = product_sensitivity(1.0, self._columns(facts))
         for step in range(1, self.steps + 1):
-            ledger.reserve(f"{_PRODUCT} {step}", bound, left / self.steps)
+            ledger.reserve(_product(step), bound, left / self.steps)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> InteractionRule:
         """Make the releases; users solve on the factors that come out."""
         users = float(facts.n_users or 0)
         if facts.n_users is None:
-            users = max(1.0, float(mechanism.release("user count", UserCount())[0]))
+            users = max(1.0, float(mechanism.release(_USERS, UserCount())[0]))
         weights = mechanism.release(_WEIGHTS, ItemCounts(facts.n_items))
         find = self._from_products if self.eigen == "block" else self._from_pairs
         shares, loadings = find(mechanism, facts, weights, users)
@@ -164,13 +166,13 @@ class Interactions:
         shares = positive(weights, mechanism.noise_sd(_WEIGHTS))
         total = _within(float(shares.sum()) ** 2 / users, users, facts.n_items)
         shares /= shares.sum()
-        setting = self._setting(shares, total, users, mechanism.noise_sd(f"{_PRODUCT} 1"))
+        setting = self._setting(shares, total, users, mechanism.noise_sd(_product(1)))
         test = _test_vector(shares, setting)
         bounds = self._bounds(facts)
 
         def product(block: Floats, step: int) -> Floats:
             statistic = ResidualProduct(bounds, (), 1.0, block)
-            found = mechanism.release(f"{_PRODUCT} {step}", statistic)
+            found = mechanism.release(_product(step), statistic)
             diagonal = users * shares[:, None] * block  # taken off again by the caller
             found = found - diagonal - total * np.outer(shares, shares @ block)
             return np.asarray(found - np.outer(shares, test @ found) + diagonal)
@@ -200,6 +202,10 @@ class Interactions:
 
     def _columns(self, facts: Facts) -> int:
         return min(self.columns, facts.n_items)
+
+
+def _product(step: int) -> Release:
+    return Release(ReleaseKind.CO_OCCURRENCE_PRODUCT, (step,))
 
 
 def _centred(loadings: Floats, shares: Floats) -> Floats:

@@ -34,11 +34,17 @@ from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
 from tacit.private.spreads import UserSpreads
 from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["Moments"]
 
 Floats = NDArray[np.float64]
 
+_SPREADS, _WEIGHTS, _EFFECTS = (
+    Release(kind)
+    for kind in (ReleaseKind.SPREADS, ReleaseKind.ITEM_WEIGHTS, ReleaseKind.ITEM_EFFECTS)
+)
+_MOMENT = Release(ReleaseKind.COVARIANCE, (1,))
 _VAGUE = 100.0  # prior variance of the overall mean, in half ranges squared
 _LEGIBLE = 0.1  # of the users: noise in the weight of a class that is no more than that
 _MOST_LOST = 4.0  # by which a second moment of scaled-down rows is made up for
@@ -129,19 +135,19 @@ class Moments:
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve spreads, item weights and effects, and the second moment."""
         bounds = self._bounds(np.zeros(facts.n_items), 1.0)
-        ledger.reserve("spreads", UserSpreads(bounds, 1.0, 1.0, 1.0).sensitivity, self.spread_share)
+        ledger.reserve(_SPREADS, UserSpreads(bounds, 1.0, 1.0, 1.0).sensitivity, self.spread_share)
         weights = ItemCounts(facts.n_items).sensitivity
-        ledger.reserve("item weights", weights, self.weight_share)
+        ledger.reserve(_WEIGHTS, weights, self.weight_share)
         effects = RowSums(bounds).sensitivity
-        ledger.reserve("item effects", effects, self.effect_share, scaled=True)
+        ledger.reserve(_EFFECTS, effects, self.effect_share, scaled=True)
         left = 1.0 - self.spread_share - self.weight_share - self.effect_share
         if self._by_pairs:
             moment = ResidualCovariance(bounds, (), 1.0).sensitivity
-            ledger.reserve("covariance 1", moment, left, scaled=True)
+            ledger.reserve(_MOMENT, moment, left, scaled=True)
             return
         moment = product_sensitivity(1.0, min(self.columns, facts.n_items))
         for step in range(1, self.steps + 1):
-            ledger.reserve(f"product {step}", moment, left / self.steps, scaled=True)
+            ledger.reserve(_product(step), moment, left / self.steps, scaled=True)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule:
         """Make the releases; users solve on the factors that come out."""
@@ -181,8 +187,8 @@ class Moments:
         statistic = UserSpreads(
             self._bounds(np.full(facts.n_items, middle)), half, half**2 / 2, usual
         )
-        sums = mechanism.release("spreads", statistic)
-        noise_sd = mechanism.noise_sd("spreads")
+        sums = mechanism.release(_SPREADS, statistic)
+        noise_sd = mechanism.noise_sd(_SPREADS)
         users = _users(float(sums[3]), noise_sd, facts.n_users)
         error = noise_sd / users
         place, square, variance = sums[:3] / users
@@ -195,14 +201,14 @@ class Moments:
 
     def _items(self, mechanism: Mechanism, facts: Facts, spreads: _Spreads) -> _Items:
         """Return the items' means and reach from their weights and effects."""
-        noise_sd = mechanism.noise_sd("item weights")
+        noise_sd = mechanism.noise_sd(_WEIGHTS)
         edges = self._classes(noise_sd, facts, spreads.users)
-        counts = mechanism.release("item weights", ItemCounts(facts.n_items, edges))
+        counts = mechanism.release(_WEIGHTS, ItemCounts(facts.n_items, edges))
         rated = coverage(np.atleast_2d(counts), noise_sd, edges, spreads.users)
         overall = np.full(facts.n_items, spreads.overall)
         statistic = RowSums(self._residuals(overall, spreads, _WIDE_HEADROOM))
-        noise_sd = mechanism.noise_sd("item effects", statistic.sensitivity)
-        effects = mechanism.release("item effects", statistic)
+        noise_sd = mechanism.noise_sd(_EFFECTS, statistic.sensitivity)
+        effects = mechanism.release(_EFFECTS, statistic)
         variances = (noise_sd**2 + spreads.rating * spreads.users * rated.shares) / rated.weights**2
         width = facts.rating_range[1] - facts.rating_range[0]
         found = shrunk(effects / rated.weights, variances, 0.005 * width)
@@ -217,8 +223,8 @@ class Moments:
         rated = items.rated.among(known)
         bounds = self._residuals(items.means, spreads, self._headroom)
         statistic = ResidualCovariance(bounds, (), bounds.norm, known)
-        noise_sd = mechanism.noise_sd("covariance 1", statistic.sensitivity)
-        moment = mechanism.release("covariance 1", statistic)
+        noise_sd = mechanism.noise_sd(_MOMENT, statistic.sensitivity)
+        moment = mechanism.release(_MOMENT, statistic)
         part = float(rated.singles.sum() / items.rated.singles.sum())
         lost = self._lost(float(np.trace(moment)) / part, items.rated, spreads)
         moment, noise_sd = lost * moment, lost * noise_sd
@@ -245,10 +251,10 @@ class Moments:
 
         def product(block: Floats, step: int) -> Floats:
             statistic = ResidualProduct(bounds, (), bounds.norm, block)
-            return mechanism.release(f"product {step}", statistic)
+            return mechanism.release(_product(step), statistic)
 
         moment = product_sensitivity(bounds.norm, columns)
-        setting = setting._replace(noise_sd=mechanism.noise_sd("product 1", moment))
+        setting = setting._replace(noise_sd=mechanism.noise_sd(_product(1), moment))
         start = start_of_products(setting, columns)
         factors = factors_by_products(product, start, self.steps, setting)
         return factors, np.zeros(items.means.size)
@@ -264,7 +270,7 @@ class Moments:
             noise=np.maximum(left + own, 0.2 * left) + factors.doubt + items.doubt,
             centre=False,
             shrink=0.0,
-            source="covariance" if self._by_pairs else "product",
+            source=ReleaseKind.COVARIANCE if self._by_pairs else ReleaseKind.PRODUCT,
         )
 
     def _lost(self, trace: float, rated: Coverage, spreads: _Spreads) -> float:
@@ -315,6 +321,10 @@ class Moments:
     def _by_pairs(self) -> bool:
         """Whether a matrix is released, not products with it."""
         return self.eigen != "block"
+
+
+def _product(step: int) -> Release:
+    return Release(ReleaseKind.PRODUCT, (step,))
 
 
 def _of_all(

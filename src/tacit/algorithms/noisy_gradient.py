@@ -13,6 +13,7 @@ from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
 from tacit.private.gradients import FactorGradient
 from tacit.private.mechanism import Mechanism
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["NoisyGradient"]
 
@@ -66,7 +67,7 @@ class NoisyGradient(Preparation):
         factors = np.zeros((facts.n_items, self.rank))
         bound = FactorGradient(self._bounds(facts), factors, 1.0, self._clip(facts)).sensitivity
         for turn in range(1, self.rounds + 1):
-            ledger.reserve(f"gradient {turn}", bound, left / self.rounds)
+            ledger.reserve(Release(ReleaseKind.GRADIENT, (turn,)), bound, left / self.rounds)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule:
         """Take the steps; users solve on the factors that come out."""
@@ -83,7 +84,7 @@ class NoisyGradient(Preparation):
         factors = np.ascontiguousarray(np.pad(factors, ((0, 0), (0, self.rank - columns))))
         for turn in range(1, self.rounds + 1):
             statistic = FactorGradient(bounds, factors, ridge, self._clip(facts))
-            gradient = mechanism.release(f"gradient {turn}", statistic)
+            gradient = mechanism.release(Release(ReleaseKind.GRADIENT, (turn,)), statistic)
             factors = factors - self.rate / ratings * gradient
         return RidgeRule(
             factors=factors,
@@ -91,7 +92,7 @@ class NoisyGradient(Preparation):
             noise=np.full(facts.n_items, ridge),
             centre=self.centre,
             shrink=0.0,
-            source="gradient",
+            source=ReleaseKind.GRADIENT,
         )
 
     def _clip(self, facts: Facts) -> float:

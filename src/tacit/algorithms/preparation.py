@@ -21,6 +21,7 @@ from tacit.private.counts import ItemSums, UserCount
 from tacit.private.mechanism import Mechanism
 from tacit.private.norms import RowNorms
 from tacit.private.rows import RowBounds
+from tacit.release import Release, ReleaseKind
 
 __all__ = [
     "Preparation",
@@ -37,6 +38,7 @@ __all__ = [
     "public_settings",
 ]
 
+_USERS, _SUMS = Release(ReleaseKind.USER_COUNT), Release(ReleaseKind.ITEM_SUMS)
 _COUNT_SHARE = 0.02
 
 
@@ -72,10 +74,14 @@ class Preparation:
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""
         used = {field.name: getattr(self, field.name) for field in fields(self)}
-        paid = f"paid for by the release '{NORMS}'"
+        paid = f"paid for by the release '{NORMS.name}'"
         norm = paid if self._norm_is_paid else self._norm(facts)
         used |= {"row_norm": norm, "max_ratings": self._most(facts)}
         return public_settings(self.name, used)
+
+    def sources(self) -> dict[str, Release]:
+        """Name the settings that a release decides, and that release."""
+        return {f"{self.name} row_norm": NORMS} if self._norm_is_paid else {}
 
     def _reserve_preparation(self, ledger: Ledger, facts: Facts, *, users: bool) -> float:
         """Reserve the user count, if `users` are needed and protected, item means and row norms.
@@ -85,11 +91,11 @@ class Preparation:
         """
         left = 1.0
         if users and facts.n_users is None:
-            ledger.reserve("user count", UserCount().sensitivity, _COUNT_SHARE)
+            ledger.reserve(_USERS, UserCount().sensitivity, _COUNT_SHARE)
             left -= _COUNT_SHARE
         if self.item_means:
             bound = ItemSums(self._bounds(facts), facts.rating_range).sensitivity
-            ledger.reserve("item sums", bound, self.item_means)
+            ledger.reserve(_SUMS, bound, self.item_means)
             left -= self.item_means
         if self._norm_is_paid:
             ledger.reserve(NORMS, self._row_norms(facts, None).sensitivity, NORM_SHARE)
@@ -100,7 +106,7 @@ class Preparation:
         """Return the number of users, paying for it where it is protected."""
         if facts.n_users is not None:
             return facts.n_users
-        return max(1, round(float(mechanism.release("user count", UserCount())[0])))
+        return max(1, round(float(mechanism.release(_USERS, UserCount())[0])))
 
     def _radius(self, given: float | None, mechanism: Mechanism, facts: Facts) -> float:
         """Return k: the given one, or the default for the number of users."""
@@ -113,8 +119,8 @@ class Preparation:
         """Return what is taken off each item: its released mean, or the middle of the range."""
         if not self.item_means:
             return np.full(facts.n_items, sum(facts.rating_range) / 2)
-        noisy = mechanism.release("item sums", ItemSums(self._bounds(facts), facts.rating_range))
-        return item_means(noisy, mechanism.noise_sd("item sums"), facts.rating_range)
+        noisy = mechanism.release(_SUMS, ItemSums(self._bounds(facts), facts.rating_range))
+        return item_means(noisy, mechanism.noise_sd(_SUMS), facts.rating_range)
 
     def _prepared(self, mechanism: Mechanism, facts: Facts) -> RowBounds:
         """Return how rows are bounded, paying for item means and for L where that is asked for."""

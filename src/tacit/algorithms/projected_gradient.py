@@ -14,6 +14,7 @@ from tacit.models.filling import FillingRule
 from tacit.private.filled import FilledCovariance
 from tacit.private.local import LinearStep
 from tacit.private.mechanism import Mechanism
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["ProjectedGradient", "project_on_ball"]
 
@@ -60,7 +61,7 @@ class ProjectedGradient(Preparation):
         bound = FilledCovariance(bounds, (), self._rates(), bounds.norm).sensitivity
         part, scaled = left / self.rounds, self._norm_is_paid
         for turn in range(1, self.rounds + 1):
-            ledger.reserve(f"covariance {turn}", bound, part, scaled=scaled)
+            ledger.reserve(Release(ReleaseKind.COVARIANCE, (turn,)), bound, part, scaled=scaled)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> FillingRule:
         """Make the releases; users replay the rounds on their own rows."""
@@ -69,7 +70,7 @@ class ProjectedGradient(Preparation):
         steps: list[LinearStep] = []
         for turn in range(1, self.rounds + 1):
             statistic = FilledCovariance(bounds, tuple(steps), self._rates(), bounds.norm)
-            noisy = mechanism.release(f"covariance {turn}", statistic)
+            noisy = mechanism.release(Release(ReleaseKind.COVARIANCE, (turn,)), statistic)
             steps.append(LinearStep(_ball_map(noisy, radius)))
         return FillingRule(
             maps=np.array([step.matrix for step in steps]),

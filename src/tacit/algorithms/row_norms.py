@@ -5,10 +5,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.release import Release, ReleaseKind
+
 __all__ = ["NORMS", "NORM_SHARE", "default_row_norm", "norm_edges", "row_norm_of"]
 
-NORMS = "row norms"
-"""The name of the release."""
+NORMS = Release(ReleaseKind.ROW_NORMS)
+"""The release."""
 NORM_SHARE = 0.05
 """Its share of the budget."""
 _QUANTILE = 0.9  # of the rows are to be shorter than L

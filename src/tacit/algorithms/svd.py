@@ -16,8 +16,11 @@ from tacit.private.counts import RatingCount
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
 from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["SVD"]
+
+_COUNT, _COVARIANCE = Release(ReleaseKind.RATING_COUNT), Release(ReleaseKind.COVARIANCE, (1,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,16 +70,16 @@ class SVD(Preparation):
         bounds = self._bounds(facts)
         if self.count_share:
             count = RatingCount(bounds, self._most(facts))
-            ledger.reserve("rating count", count.sensitivity, self.count_share)
+            ledger.reserve(_COUNT, count.sensitivity, self.count_share)
             left -= self.count_share
         if self.eigen == "exact":
             bound = ResidualCovariance(bounds, (), bounds.norm).sensitivity
-            ledger.reserve("covariance 1", bound, left, scaled=self._norm_is_paid)
+            ledger.reserve(_COVARIANCE, bound, left, scaled=self._norm_is_paid)
             return
         bound = product_sensitivity(bounds.norm, self._columns(facts))
         part, scaled = left / self.oja_steps, self._norm_is_paid
         for step in range(1, self.oja_steps + 1):
-            ledger.reserve(f"product {step}", bound, part, scaled=scaled)
+            ledger.reserve(_product(step), bound, part, scaled=scaled)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> ProjectionRule:
         """Release the subspace; users project on it."""
@@ -84,7 +87,7 @@ class SVD(Preparation):
         users = self._users(mechanism, facts) if self.count_share else 0
         bounds = self._prepared(mechanism, facts)
         if self.count_share:
-            count = mechanism.release("rating count", RatingCount(bounds, self._most(facts)))
+            count = mechanism.release(_COUNT, RatingCount(bounds, self._most(facts)))
             scale = max(scale, facts.n_items / max(float(count[0]) / users, 1.0))
         return ProjectionRule(
             basis=self._subspace(mechanism, bounds, facts),
@@ -103,17 +106,21 @@ class SVD(Preparation):
         """Return V_r."""
         columns = self._columns(facts)
         if self.eigen == "exact":
-            noisy = mechanism.release("covariance 1", ResidualCovariance(bounds, (), bounds.norm))
+            noisy = mechanism.release(_COVARIANCE, ResidualCovariance(bounds, (), bounds.norm))
             first = facts.n_items - columns
             _, vectors = eigh(noisy, subset_by_index=[first, facts.n_items - 1])
             return np.ascontiguousarray(vectors[:, ::-1])
 
         def noisy_product(block: NDArray[np.float64], step: int) -> NDArray[np.float64]:
             statistic = ResidualProduct(bounds, (), bounds.norm, block)
-            return mechanism.release(f"product {step}", statistic)
+            return mechanism.release(_product(step), statistic)
 
         start = start_block(facts.n_items, columns, self.start_seed)
         rate: OjaRate = "power" if self.eigen == "power" else self.oja_rate
         bound = product_sensitivity(bounds.norm, columns)
-        noise_sd = mechanism.noise_sd("product 1", bound)
+        noise_sd = mechanism.noise_sd(_product(1), bound)
         return oja(noisy_product, start, self.oja_steps, rate, noise_sd)
+
+
+def _product(step: int) -> Release:
+    return Release(ReleaseKind.PRODUCT, (step,))

@@ -5,12 +5,14 @@ None of them is ever given anyone's ratings; a model file is asked for its certi
 configuration that it names is attacked.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tacit.audit.finding import Finding
+from tacit.audit.progress import Progress, Steps
 from tacit.audit.result import Audit
 from tacit.errors import ConfigError
 
@@ -61,7 +63,7 @@ def audit(
     rating_range: tuple[float, float] = (1.0, 5.0),
     parts: Sequence[str] = PARTS,
     scale: Scale | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Audit:
     """Attack an algorithm with its settings, or the configuration that a model's certificate names.
 
@@ -71,7 +73,8 @@ def audit(
         rating_range: of the made-up ratings; for a model it is the model's.
         parts: which attacks to run, of PARTS.
         scale: how much work to do.
-        progress: called with the name of each part before it runs.
+        progress: called with (part, steps done, steps in all) when a part has planned its steps,
+            and after each step; a step is a fit, or a release that is attacked.
     """
     from tacit.models import Model
 
@@ -92,7 +95,7 @@ def _audit_model(
     budget: "PrivacyBudget | None",
     parts: tuple[str, ...],
     scale: Scale,
-    progress: Callable[[str], None] | None,
+    progress: Progress | None,
 ) -> Audit:
     """Check a model's certificate, and attack the configuration that it names."""
     from tacit.audit.subjects import subject_of_model
@@ -135,15 +138,14 @@ def _attacked(
     subject: "Subject",
     parts: tuple[str, ...],
     scale: Scale,
-    progress: Callable[[str], None] | None,
+    progress: Progress | None,
 ) -> tuple[Finding, ...]:
     """Run the parts, each in a module of its own name but for the hunter's."""
     findings: list[Finding] = []
     for part in parts:
-        if progress:
-            progress(part)
+        steps = Steps(partial(progress, part) if progress else None)
         home = import_module(f"tacit.audit.{_HOMES.get(part, part)}")
-        findings += getattr(home, part)(subject, **_options(part, scale))
+        findings += getattr(home, part)(subject, steps=steps, **_options(part, scale))
     return tuple(findings)
 
 

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Interval:
+    """Confidence limits of a measured value: each holds with this confidence, by itself."""
+
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True)
 class Finding:
     """What one attack measured against one promise.
 
@@ -18,6 +27,11 @@ class Finding:
         limit: The value that the promise does not allow `measured` to pass.
         holds: Whether the promise held against this attack.
         how: The attack, in one sentence.
+        interval: Confidence limits of `measured`, where it is an estimate from random trials. The
+            promise then holds if the lower limit does not pass `limit`: `measured` itself may pass
+            it by chance.
+        control: Whether nothing is promised: the same attack on something that is not private,
+            which shows that the attack works.
     """
 
     part: str
@@ -27,3 +41,5 @@ class Finding:
     limit: float
     holds: bool
     how: str
+    interval: Interval | None = None
+    control: bool = False

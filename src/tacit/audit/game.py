@@ -33,6 +33,7 @@ from tacit.audit.hunting import QUICK, Effort, Pair, total_cost_hunt
 from tacit.audit.learned import Named, features, learned_scores
 from tacit.audit.made_up import World, made_up_world
 from tacit.audit.opening import kept_items, opened_run
+from tacit.audit.progress import UNTOLD, Steps
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours
 from tacit.engines import ThreadEngine
@@ -77,6 +78,7 @@ class Match:
     pair: Pair
     trials: int
     seed: int | None
+    steps: Steps = UNTOLD
 
     @property
     def worlds(self) -> tuple[Ratings, Ratings]:
@@ -92,7 +94,12 @@ class Match:
 
 
 def game(
-    subject: Subject, *, trials: int = 500, seed: int | None = None, effort: Effort = QUICK
+    subject: Subject,
+    *,
+    trials: int = 500,
+    seed: int | None = None,
+    effort: Effort = QUICK,
+    steps: Steps = UNTOLD,
 ) -> list[Finding]:
     """Play the game and return four findings: two guessers, two forms of the bound.
 
@@ -101,12 +108,14 @@ def game(
         trials: fits in each world and for each guesser; half of them choose the threshold.
         seed: makes noise repeatable; None: the operating system's.
         effort: how hard to look for the worst person.
+        steps: counts fits.
     """
     if trials < _LEAST:
         raise ConfigError(f"trials={trials!r}: expected a whole number of at least {_LEAST}")
+    steps.plan(4 * trials)
     world = made_up_world(subject, seed or 0)
     pair = crafted(subject, world, seed=seed or 0, effort=effort)
-    match = Match(subject, world, pair, trials, seed)
+    match = Match(subject, world, pair, trials, seed, steps)
     told = (
         f"{trials} fits with her and {trials} without, for each guesser; her rows cost "
         f"mu = {pair.change:.3g}; a lower bound of epsilon, 95 % confidence for all four; noise "
@@ -154,7 +163,9 @@ def likelihood_ratios(match: Match) -> Played:
 
     def ratio(present: bool, trial: int) -> float:
         seed = match.noise_seed(0, present, trial)
-        return opened_run(match.subject, with_her, without, present=present, seed=seed).log_ratio
+        run = opened_run(match.subject, with_her, without, present=present, seed=seed)
+        match.steps.step()
+        return run.log_ratio
 
     half = match.trials // 2
     none, hers = (
@@ -197,6 +208,7 @@ def _shown(match: Match, ratings: Ratings, seed: int | None) -> Named:
             top_items=top,
             engine=ThreadEngine(1),
         )
+    match.steps.step()
     if subject.narrowed:  # the catalogue is published too, and rows are of other items
         listed = np.isin(np.arange(ratings.n_items), model.catalogue.ids.to_numpy())
         return features(model, []) | {"items": listed.astype(np.float64)}

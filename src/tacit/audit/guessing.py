@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.audit.bounds import rate_at_least, rate_at_most
+from tacit.audit.finding import Interval
 from tacit.budget import PrivacyBudget, guessing_chance, mu_of
 
 __all__ = ["Guesses", "area_under_curve", "epsilon_limit", "exact_limit"]
@@ -32,14 +33,11 @@ class Guesses:
         return 2 * self.right / self.trials - 1
 
     @property
-    def lowest(self) -> float:
-        """The advantage that is passed with a confidence of 95 % (Clopper-Pearson)."""
-        return 2 * rate_at_least(self.right, self.trials, _MISS) - 1
-
-    @property
-    def highest(self) -> float:
-        """The advantage that is not passed with a confidence of 95 % (Clopper-Pearson)."""
-        return 2 * rate_at_most(self.right, self.trials, _MISS) - 1
+    def interval(self) -> Interval:
+        """Confidence limits of the advantage, 95 % each (Clopper-Pearson)."""
+        low = 2 * rate_at_least(self.right, self.trials, _MISS) - 1
+        high = 2 * rate_at_most(self.right, self.trials, _MISS) - 1
+        return Interval(low, high, 1 - _MISS)
 
 
 def epsilon_limit(budget: PrivacyBudget) -> float:

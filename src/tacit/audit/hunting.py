@@ -6,9 +6,8 @@ with another. Rows are proposed at random and by design; the best pairs are then
 item (another rating, or none), and along the gradient, taken by finite differences.
 """
 
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,10 @@ from numpy.typing import NDArray
 from tacit.audit.finding import Finding
 from tacit.audit.made_up import Row, World, made_up_world
 from tacit.audit.opening import Opened, opened_run
+from tacit.audit.progress import UNTOLD, Steps
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours
+from tacit.release import Release
 
 __all__ = ["Effort", "Hunt", "Pair", "alike", "hunt_of", "sensitivity", "some", "total_cost_hunt"]
 
@@ -230,32 +231,41 @@ def total_cost_hunt(
     return Hunt(world, total, np.repeat(scales, sizes), rng, effort)
 
 
-def sensitivity(subject: Subject, *, seed: int = 0, effort: Effort | None = None) -> list[Finding]:
+def sensitivity(
+    subject: Subject,
+    *,
+    seed: int = 0,
+    effort: Effort | None = None,
+    steps: Steps = UNTOLD,
+) -> list[Finding]:
     """Hunt through every release of a subject, under both relations.
 
     Args:
         subject: what is attacked.
         seed: of the world, of the noise in the fit that is taken down, and of the search.
         effort: how hard to look.
+        steps: counts releases that were attacked under one relation.
     """
     effort = effort or Effort()
     world = made_up_world(subject, seed)
     everyone = world.ratings(world.others[0])
     run = opened_run(subject, everyone, everyone, present=True, seed=seed)
     small = World(world.others[:5], world.rating_range, world.implicit)
-    return [
-        _finding(subject, releases, small, relation, (seed, effort))
-        for releases in alike(run.releases)
-        for relation in Neighbours
-    ]
+    attacks = [(releases, each) for releases in alike(run.releases) for each in Neighbours]
+    steps.plan(len(attacks))
+    found = []
+    for releases, relation in attacks:
+        found.append(_finding(subject, releases, small, relation, (seed, effort)))
+        steps.step()
+    return found
 
 
 def alike(releases: list[Opened]) -> list[list[Opened]]:
-    """Put releases together that have the same name but for numbers, and the same bound."""
-    groups: dict[tuple[str, float, float], list[Opened]] = {}
+    """Put releases together that are alike but for their number, and have the same bound."""
+    groups: dict[tuple[Release, float, float], list[Opened]] = {}
     for release in releases:
-        stem, stated = re.sub(r"\d+", "", release.entry.name), release.stated
-        groups.setdefault((stem, stated.add_remove, stated.replace), []).append(release)
+        kind, stated = replace(release.entry.release, index=()), release.stated
+        groups.setdefault((kind, stated.add_remove, stated.replace), []).append(release)
     return list(groups.values())
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from tacit.audit.guessing import Guesses, area_under_curve
 from tacit.audit.people import stream
 from tacit.audit.probes import StatedSum, released
+from tacit.audit.progress import UNTOLD, Steps
 from tacit.budget import PrivacyBudget
 from tacit.models.rules import Floats
 from tacit.ratings import Ratings
@@ -96,7 +97,12 @@ def grain(values: Floats) -> Floats:
 
 
 def guess_sums(
-    ratings: Ratings, budget: PrivacyBudget, numerics: str, trials: int, seed: int
+    ratings: Ratings,
+    budget: PrivacyBudget,
+    numerics: str,
+    trials: int,
+    seed: int,
+    steps: Steps = UNTOLD,
 ) -> dict[str, Guesses]:
     """Release zero or a sum that is one user's whole bound away, by a fair coin, and guess.
 
@@ -111,6 +117,7 @@ def guess_sums(
         grid = Grid.of(heard.noise_sd, stated)
         scores["reach"].append(reach(heard.values, grid, sums))
         scores["grain"].append(float(np.mean(grain(heard.values))))
+        steps.step()
     return {name: guesses_by(np.array(found), coins) for name, found in scores.items()}
 
 

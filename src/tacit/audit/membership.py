@@ -18,6 +18,7 @@ from tacit.audit.finding import Finding
 from tacit.audit.guessing import Guesses, area_under_curve, epsilon_limit, exact_limit
 from tacit.audit.learning import Learned
 from tacit.audit.people import LEVELS, Insider, Levels, law_of, published, stream
+from tacit.audit.progress import UNTOLD, Steps
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours, PrivacyBudget
 from tacit.models import Model
@@ -62,7 +63,11 @@ def two_rows(items: int, relation: Neighbours) -> tuple[Levels, Levels]:
 
 
 def guess_rows(
-    insider: Insider, rows: tuple[Levels, Levels], trials: int, seed: int
+    insider: Insider,
+    rows: tuple[Levels, Levels],
+    trials: int,
+    seed: int,
+    steps: Steps = UNTOLD,
 ) -> dict[str, Guesses]:
     """Let every attacker of VIEWS learn on `trials` fits, and guess on as many new ones."""
     coins = stream(seed, 2).integers(2, size=2 * trials) == 1
@@ -71,6 +76,7 @@ def guess_rows(
         model = insider.fit(rows[0] if coin else rows[1], seed * 1_000_000 + number)
         for name, view in VIEWS.items():
             seen[name].append(view(model, insider))
+        steps.step()
     return {name: _guesses(np.array(seen[name]), coins, trials) for name in VIEWS}
 
 
@@ -84,17 +90,26 @@ def _guesses(seen: Floats, coins: NDArray[np.bool_], trials: int) -> Guesses:
 
 
 def membership_guesses(
-    subject: Subject, budget: PrivacyBudget | None, trials: int, seed: int
+    subject: Subject,
+    budget: PrivacyBudget | None,
+    trials: int,
+    seed: int,
+    steps: Steps = UNTOLD,
 ) -> dict[str, Guesses]:
     """Attack models of made-up people under one budget, for every attacker of VIEWS."""
     law = law_of(_ITEMS, seed, implicit=subject.implicit)
     others = law.draw(_USERS - 1, stream(seed, 3))
     rows = two_rows(_ITEMS, subject.budget.neighbours)
-    return guess_rows(Insider(subject, budget, others), rows, trials, seed)
+    return guess_rows(Insider(subject, budget, others), rows, trials, seed, steps)
 
 
 def membership(
-    subject: Subject, seed: int = 0, *, epsilons: Sequence[float] = (), trials: int = 400
+    subject: Subject,
+    seed: int = 0,
+    *,
+    epsilons: Sequence[float] = (),
+    trials: int = 400,
+    steps: Steps = UNTOLD,
 ) -> list[Finding]:
     """Attack models without privacy, as a control, and with it.
 
@@ -104,27 +119,30 @@ def membership(
     """
     chosen = epsilons or (subject.budget.epsilon,)
     budgets = [None, *(replace(subject.budget, epsilon=epsilon) for epsilon in chosen)]
+    steps.plan(2 * trials * len(budgets))
     return [
         _finding(subject.name, budget, who, guesses)
         for budget in budgets
-        for who, guesses in membership_guesses(subject, budget, trials, seed).items()
+        for who, guesses in membership_guesses(subject, budget, trials, seed, steps).items()
     ]
 
 
 def _finding(name: str, budget: PrivacyBudget | None, who: str, guesses: Guesses) -> Finding:
     how = (
         f"{who}: a score learned on {guesses.trials} own fits, then {guesses.trials} guesses "
-        f"between two rows; area under curve {guesses.area:.3f}, advantage from "
-        f"{guesses.lowest:.3f} to {guesses.highest:.3f} (95 % confidence either way)"
+        f"between two rows; area under curve {guesses.area:.3f}"
     )
+    interval = guesses.interval
     if budget is None:
         claim = f"Control: nothing is promised, and the attack must win by more than {_SUCCESS}."
-        subject, wins = f"{name}, NOT PRIVATE: {who}", guesses.lowest > _SUCCESS
-        return Finding("membership", subject, claim, guesses.advantage, 1.0, wins, how)
+        subject, wins = f"{name}, NOT PRIVATE: {who}", interval.low > _SUCCESS
+        return Finding(
+            "membership", subject, claim, guesses.advantage, 1.0, wins, how, interval, control=True
+        )
     limit = exact_limit(budget)
     claim = (
         f"Nobody guesses with an advantage above {limit:.3f}, the most that Gaussian releases "
         f"allow (anything of this epsilon and delta: {epsilon_limit(budget):.3f})."
     )
-    subject, holds = f"{name}, epsilon {budget.epsilon:g}: {who}", guesses.lowest <= limit
-    return Finding("membership", subject, claim, guesses.advantage, limit, holds, how)
+    subject, holds = f"{name}, epsilon {budget.epsilon:g}: {who}", interval.low <= limit
+    return Finding("membership", subject, claim, guesses.advantage, limit, holds, how, interval)

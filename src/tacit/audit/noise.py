@@ -22,6 +22,7 @@ from tacit.audit.guessing import exact_limit
 from tacit.audit.low_bits import Grid, guess_sums
 from tacit.audit.made_up import made_up_world
 from tacit.audit.probes import Heard, StatedSum, overheard, released
+from tacit.audit.progress import UNTOLD, Steps
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours
 from tacit.models.rules import Floats
@@ -41,12 +42,15 @@ _COARSE, _TERM = 4, 10  # bits of a grid whose points can be counted, and of one
 _COARSE_SIZE = 100_000
 _BESIDE = (0.9, 1.1)
 _LOW_BIT_TRIALS = 200
+_STEPS_OF_LOW_BITS = 2 * _LOW_BIT_TRIALS  # for each of the two samplers
 _SUCCESS = 0.8  # the least advantage by which the attack on low bits proves itself
 
 Noise = dict[str, list[Floats]]
 
 
-def noise_of(subject: Subject, ratings: Ratings, seeds: Iterable[int]) -> Noise:
+def noise_of(
+    subject: Subject, ratings: Ratings, seeds: Iterable[int], steps: Steps = UNTOLD
+) -> Noise:
     """Return the noise of every release over its sd, by name, one array for each fit."""
     found: Noise = defaultdict(list)
     for seed in seeds:
@@ -55,6 +59,7 @@ def noise_of(subject: Subject, ratings: Ratings, seeds: Iterable[int]) -> Noise:
         for noisy, plain in zip(heard, exact, strict=True):
             for name, values in _standardised(noisy, plain.values).items():
                 found[name].append(values)
+        steps.step()
     return dict(found)
 
 
@@ -62,10 +67,10 @@ def _standardised(heard: Heard, exact: Floats) -> dict[str, Floats]:
     """Return what was added, over the sd that it should have; both parts of a symmetric matrix."""
     added = (heard.values - exact) / heard.noise_sd
     if not heard.statistic.symmetric:
-        return {heard.name: added.ravel()}
+        return {heard.release.name: added.ravel()}
     above = np.triu_indices(len(added), 1)
-    shown = {f"{heard.name}, diagonal": np.diag(added)}
-    return shown | {f"{heard.name}, the rest": added[above] * math.sqrt(2)}
+    shown = {f"{heard.release.name}, diagonal": np.diag(added)}
+    return shown | {f"{heard.release.name}, the rest": added[above] * math.sqrt(2)}
 
 
 def chi_squared(values: Floats, sd: float = 1.0) -> float:
@@ -124,7 +129,7 @@ def coarse_law(units: NDArray[np.int64], bits: int) -> tuple[float, int]:
     return float(np.sum((counts - wanted) ** 2 / wanted)), counts.size - 1
 
 
-def noise(subject: Subject, seed: int = 0) -> list[Finding]:
+def noise(subject: Subject, seed: int = 0, *, steps: Steps = UNTOLD) -> list[Finding]:
     """Look at the noise of every release of a method, and attack its low bits.
 
     Seeds make it repeatable: the sampler is the one that is always used, fed with other words.
@@ -134,13 +139,14 @@ def noise(subject: Subject, seed: int = 0) -> list[Finding]:
     one = noise_of(subject, ratings, [first])
     size = sum(values.size for each in one.values() for values in each)
     fits = min(_MOST_FITS, max(4, math.ceil(_ENOUGH / size)))
-    found = noise_of(subject, ratings, range(first, first + fits))
+    steps.plan(fits + 2 * _STEPS_OF_LOW_BITS)
+    found = noise_of(subject, ratings, range(first, first + fits), steps)
     return [
         _law(subject, found),
         *_shapes(subject, found),
         _independence(subject, found),
         _coarse(ratings, subject, first),
-        *_low_bits(ratings, subject, seed),
+        *_low_bits(ratings, subject, seed, steps),
     ]
 
 
@@ -229,14 +235,14 @@ def _coarse(ratings: Ratings, subject: Subject, seed: int) -> Finding:
     )
 
 
-def _low_bits(ratings: Ratings, subject: Subject, seed: int) -> list[Finding]:
+def _low_bits(ratings: Ratings, subject: Subject, seed: int, steps: Steps) -> list[Finding]:
     """Attack the low bits of the sampler that is used, and as a control of the idealised one.
 
     Always under `replace`: the number of users is known there, and so the grid is the finest.
     """
     budget, trials = replace(subject.budget, neighbours=Neighbours.REPLACE), _LOW_BIT_TRIALS
     limit, findings = exact_limit(budget), []
-    for name, guesses in guess_sums(ratings, budget, "exact", trials, seed).items():
+    for name, guesses in guess_sums(ratings, budget, "exact", trials, seed, steps).items():
         findings.append(
             Finding(
                 "noise",
@@ -244,16 +250,17 @@ def _low_bits(ratings: Ratings, subject: Subject, seed: int) -> list[Finding]:
                 f"Nobody guesses with an advantage above {limit:.3f}.",
                 guesses.advantage,
                 limit,
-                guesses.lowest <= limit,
-                f"{_HOW[name]}; {trials} guesses, advantage from {guesses.lowest:.3f} to "
-                f"{guesses.highest:.3f} (95 % confidence either way)",
+                guesses.interval.low <= limit,
+                f"{_HOW[name]}; {trials} guesses",
+                guesses.interval,
             )
         )
-    control = guess_sums(ratings, budget, "idealised", trials, seed)["reach"]
+    control = guess_sums(ratings, budget, "idealised", trials, seed, steps)["reach"]
     claim = f"Control: certificates call it NOT PRIVATE; the attack must win by {_SUCCESS}."
-    subject_name, wins = "low bits of idealised noise, by reach", control.lowest > _SUCCESS
+    subject_name, wins = "low bits of idealised noise, by reach", control.interval.low > _SUCCESS
     how = f"{_HOW['reach']}; {trials} guesses"
-    findings.append(Finding("noise", subject_name, claim, control.advantage, 1.0, wins, how))
+    measured, interval = control.advantage, control.interval
+    findings.append(Finding("noise", subject_name, claim, measured, 1.0, wins, how, interval, True))
     return findings
 
 

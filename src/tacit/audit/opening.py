@@ -26,6 +26,7 @@ from tacit.private.sampler import NoiseSource, SeededNoiseUnsafe, SystemNoise
 from tacit.private.selection import restricted
 from tacit.private.statistics import BoundedSum, Statistic
 from tacit.ratings import Ratings
+from tacit.release import Release
 
 __all__ = ["Opened", "Watched", "kept_items", "opened_run"]
 
@@ -116,8 +117,8 @@ class _WatchedMechanism(Mechanism):
         self._worlds, self._watched, self._sign = worlds, watched, sign
         self.kept: NDArray[np.int64] | None = None
 
-    def release(self, name: str, statistic: Statistic) -> NDArray[np.float64]:
-        values = super().release(name, statistic)
+    def release(self, release: Release, statistic: Statistic) -> NDArray[np.float64]:
+        values = super().release(release, statistic)
         entry = self._ledger.entries[-1]
         asked, unit, played, other = self._worlds.last
         self._watched.releases.append(Opened(entry, asked, unit, self.kept))

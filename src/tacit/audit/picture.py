@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tacit.audit.people import Law, Levels
-from tacit.audit.reconstruction import Reading, read_rows
+from tacit.audit.progress import UNTOLD, Steps
+from tacit.audit.reconstruction import Reading, read_rows, steps_of_reading
 from tacit.audit.subjects import Subject
 from tacit.errors import ConfigError
 from tacit.experiments.style import INK, QUIET, calm_style, check_matplotlib
@@ -51,14 +52,17 @@ def check_picture(path: Path) -> None:
     check_matplotlib()
 
 
-def draw(path: Path, subject: Subject, seed: int = 0, people: int = 40) -> None:
+def draw(
+    path: Path, subject: Subject, seed: int = 0, people: int = 40, steps: Steps = UNTOLD
+) -> None:
     """Read made-up people's ratings with and without privacy, and draw one who is typical.
 
     A path with no ending gives two files, .svg and .png.
     """
     check_picture(path)
-    free, law = read_rows(subject, None, people, seed)
-    private, _ = read_rows(subject, subject.budget, people, seed)
+    steps.plan(2 * steps_of_reading(people))
+    free, law = read_rows(subject, None, people, seed, steps)
+    private, _ = read_rows(subject, subject.budget, people, seed, steps)
     lines = _lines(free, private, law, subject.budget.epsilon)
     with calm_style():
         figure = _drawn(lines, people)

@@ -20,15 +20,16 @@ from tacit.private.mechanism import Mechanism
 from tacit.private.rows import EachRange, Rows
 from tacit.private.statistics import Statistic, Units
 from tacit.ratings import Ratings
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["Heard", "StatedSum", "overheard", "released"]
 
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """A release: its name, what was summed, the sd in the ledger, and the values."""
+    """A release: what it is, what was summed, the sd in the ledger, and the values."""
 
-    name: str
+    release: Release
     statistic: Statistic
     noise_sd: float
     values: Floats
@@ -82,11 +83,11 @@ class _Ear:
     def within(self, ledger: Ledger) -> "_Ear":
         return _Ear(self._mechanism.within(ledger), self._heard)
 
-    def release(self, name: str, statistic: Statistic) -> Floats:
-        sd = self._mechanism.noise_sd(name, statistic.sensitivity)
-        values = self._mechanism.release(name, statistic)
+    def release(self, release: Release, statistic: Statistic) -> Floats:
+        sd = self._mechanism.noise_sd(release, statistic.sensitivity)
+        values = self._mechanism.release(release, statistic)
         # A copy: what is released belongs to the algorithm, which may go on in place.
-        self._heard.append(Heard(name, statistic, sd, values.copy()))
+        self._heard.append(Heard(release, statistic, sd, values.copy()))
         return values
 
 
@@ -125,16 +126,20 @@ class _Stated:
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:  # noqa: ARG002
         for at, statistic in enumerate(self.statistics):
-            ledger.reserve(f"stated {at}", statistic.sensitivity, 1 / len(self.statistics))
+            ledger.reserve(_stated(at), statistic.sensitivity, 1 / len(self.statistics))
 
     def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule:
         for at, statistic in enumerate(self.statistics):
-            mechanism.release(f"stated {at}", statistic)
-        nothing = np.zeros(facts.n_items)
-        return RidgeRule(np.zeros((facts.n_items, 0)), nothing, nothing + 1, False, 0.0, "stated")
+            mechanism.release(_stated(at), statistic)
+        nothing, none = np.zeros(facts.n_items), np.zeros((facts.n_items, 0))
+        return RidgeRule(none, nothing, nothing + 1, False, 0.0, ReleaseKind.STATED)
 
     def public(self, facts: Facts) -> dict[str, str]:  # noqa: ARG002
         return {}
+
+
+def _stated(at: int) -> Release:
+    return Release(ReleaseKind.STATED, (at,))
 
 
 def overheard(

@@ -15,6 +15,7 @@ from tacit.audit.finding import Finding
 from tacit.audit.hunting import SLACK, Effort, Hunt, Pair, alike, hunt_of, some, total_cost_hunt
 from tacit.audit.made_up import Row, World, made_up_world
 from tacit.audit.opening import Opened, opened_run
+from tacit.audit.progress import UNTOLD, Steps
 from tacit.audit.subjects import Subject
 from tacit.promise import percent, two_lists
 
@@ -26,26 +27,33 @@ _HOW = (
 )
 
 
-def rating(subject: Subject, *, seed: int = 0, effort: Effort | None = None) -> list[Finding]:
+def rating(
+    subject: Subject, *, seed: int = 0, effort: Effort | None = None, steps: Steps = UNTOLD
+) -> list[Finding]:
     """Hunt for a single rating that costs most, in every release and in the whole fit.
 
     Args:
         subject: what is attacked.
         seed: of the world, of the noise in the fit that is taken down, and of the search.
         effort: how hard to look.
+        steps: counts runs of alike releases that were attacked, and the whole fit.
     """
     effort = effort or Effort()
     world = made_up_world(subject, seed)
     everyone = world.ratings(world.others[0])
     run = opened_run(subject, everyone, everyone, present=True, seed=seed)
     small = World(world.others[:5], world.rating_range, world.implicit)
+    groups = alike(run.releases)
+    steps.plan(len(groups) + 1)
+    found = []
+    for group in groups:
+        found.append(_of_releases(subject, group, small, (seed, effort)))
+        steps.step()
     rng = np.random.default_rng(seed)
     whole = worst_rating(total_cost_hunt(run.releases, small, rng, effort)).change
     total = math.sqrt(math.fsum(release.entry.mu**2 for release in run.releases))
-    return [
-        *(_of_releases(subject, group, small, (seed, effort)) for group in alike(run.releases)),
-        _finding(subject, "the whole fit", whole, total),
-    ]
+    steps.step()
+    return [*found, _finding(subject, "the whole fit", whole, total)]
 
 
 def _of_releases(

@@ -20,15 +20,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tacit.audit.finding import Finding
+from tacit.audit.finding import Finding, Interval
 from tacit.audit.learning import Learned
 from tacit.audit.people import Insider, Law, Levels, law_of, published, stream
+from tacit.audit.progress import UNTOLD, Steps
 from tacit.audit.subjects import Subject
 from tacit.budget import PrivacyBudget, mu_of
 from tacit.models import Model
 from tacit.models.rules import Floats
 
-__all__ = ["Reader", "Reading", "read_limit", "read_rows", "reconstruction"]
+__all__ = ["Reader", "Reading", "read_limit", "read_rows", "reconstruction", "steps_of_reading"]
 
 _USERS, _ITEMS = 40, 6
 _OWN_FITS = 300  # that the attacker learns from
@@ -51,19 +52,15 @@ class Reading:
         return float(np.mean(self.truth == self.read))
 
     @property
-    def lowest(self) -> float:
-        """The share that is passed with a confidence of 99 % (Chernoff's bound, over people).
+    def interval(self) -> Interval:
+        """Confidence limits of the share, 99 % each (Chernoff's bound, over people).
 
         For n independent shares between 0 and 1 with mean p, a mean of q > p or more has a chance
-        of at most exp(-n KL(q, p)); the entries of one person may depend on each other.
+        of at most exp(-n KL(q, p)); the entries of one person may depend on each other. The upper
+        limit is the lower one of the share that is wrong.
         """
-        low, high = 0.0, self.share
-        allowed = math.log(1 / _MISS) / len(self.truth)
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            within = _divergence(self.share, middle) < allowed
-            low, high = (low, middle) if within else (middle, high)
-        return low
+        low, high = (_at_least(share, len(self.truth)) for share in (self.share, 1 - self.share))
+        return Interval(low, 1 - high, 1 - _MISS)
 
     @property
     def correlation(self) -> float:
@@ -73,6 +70,17 @@ class Reading:
         if pairs.shape[1] < 3 or np.any(pairs.std(axis=1) == 0):
             return 0.0
         return float(np.asarray(np.corrcoef(pairs))[0, 1])
+
+
+def _at_least(share: float, people: int) -> float:
+    """Return the lower confidence limit of a mean share of so many people."""
+    low, high = 0.0, share
+    allowed = math.log(1 / _MISS) / people
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        within = _divergence(share, middle) < allowed
+        low, high = (low, middle) if within else (middle, high)
+    return low
 
 
 def _divergence(found: float, chance: float) -> float:
@@ -85,7 +93,7 @@ def _divergence(found: float, chance: float) -> float:
 class Reader:
     """The attacker, who has learned how models of one world depend on one row."""
 
-    def __init__(self, insider: Insider, law: Law, seed: int) -> None:
+    def __init__(self, insider: Insider, law: Law, seed: int, steps: Steps = UNTOLD) -> None:
         """Fit models for rows of her own, drawn from the law, with noise of her own."""
         self._alone = insider.without_noise()
         self._exact = insider.budget is None
@@ -93,8 +101,11 @@ class Reader:
         self._rows = np.indices((self._levels,) * items).reshape(items, -1).T
         self._chances = law.log_chances(self._rows)
         own = law.draw(_OWN_FITS, stream(seed, 5))
-        seen = np.array([published(insider.fit(row, seed + at)) for at, row in enumerate(own)])
-        self._learn(self._one_hot(own), seen)
+        seen = []
+        for at, row in enumerate(own):
+            seen.append(published(insider.fit(row, seed + at)))
+            steps.step()
+        self._learn(self._one_hot(own), np.array(seen))
 
     def _learn(self, own: Floats, seen: Floats) -> None:
         """Learn what model to expect for a row, and from other rows how far off that is."""
@@ -165,21 +176,38 @@ def read_limit(budget: PrivacyBudget, blind: float) -> float:
 
 
 def read_rows(
-    subject: Subject, budget: PrivacyBudget | None, people: int, seed: int
+    subject: Subject,
+    budget: PrivacyBudget | None,
+    people: int,
+    seed: int,
+    steps: Steps = UNTOLD,
 ) -> tuple[Reading, Law]:
     """Read so many people's rows, each from a model of its own, and tell the law they are from."""
     law = law_of(_ITEMS, seed, implicit=subject.implicit)
     rng = stream(seed, 4)
     insider = Insider(subject, budget, law.draw(_USERS - 1, rng))
-    reader = Reader(insider, law, seed * 1_000_000)
+    reader = Reader(insider, law, seed * 1_000_000, steps)
     truth = law.draw(people, rng)
     first = seed * 1_000_000 + _OWN_FITS
-    read = [reader.read(insider.fit(row, first + at)) for at, row in enumerate(truth)]
+    read = []
+    for at, row in enumerate(truth):
+        read.append(reader.read(insider.fit(row, first + at)))
+        steps.step()
     return Reading(truth, np.array(read)), law
 
 
+def steps_of_reading(people: int) -> int:
+    """Return how many steps `read_rows` takes: a fit of the attacker's own, or a person read."""
+    return _OWN_FITS + people
+
+
 def reconstruction(
-    subject: Subject, seed: int = 0, *, epsilons: Sequence[float] = (), people: int = 20
+    subject: Subject,
+    seed: int = 0,
+    *,
+    epsilons: Sequence[float] = (),
+    people: int = 20,
+    steps: Steps = UNTOLD,
 ) -> list[Finding]:
     """Read rows off models without privacy, as a control, and off models with it.
 
@@ -188,14 +216,15 @@ def reconstruction(
     """
     chosen = epsilons or (subject.budget.epsilon,)
     budgets = [None, *(replace(subject.budget, epsilon=epsilon) for epsilon in chosen)]
+    steps.plan(steps_of_reading(people) * len(budgets))
     return [
-        _finding(subject.name, budget, *read_rows(subject, budget, people, seed))
+        _finding(subject.name, budget, *read_rows(subject, budget, people, seed, steps))
         for budget in budgets
     ]
 
 
 def _finding(name: str, budget: PrivacyBudget | None, reading: Reading, law: Law) -> Finding:
-    blind = law.blind_share
+    blind, interval = law.blind_share, reading.interval
     how = (
         f"someone who knows all other rows looks for the row that explains the model best, for "
         f"{len(reading.truth)} people; correlation with true ratings {reading.correlation:.2f}; "
@@ -204,8 +233,10 @@ def _finding(name: str, budget: PrivacyBudget | None, reading: Reading, law: Law
     if budget is None:
         claim = "Control: nothing is promised; what is read here shows how strong the attack is."
         subject = f"{name}, NOT PRIVATE"
-        return Finding("reconstruction", subject, claim, reading.share, 1.0, True, how)
+        return Finding(
+            "reconstruction", subject, claim, reading.share, 1.0, True, how, interval, control=True
+        )
     limit = read_limit(budget, blind)
     claim = f"Nobody reads more than a share of {limit:.3f} of a row on average."
-    subject, holds = f"{name}, epsilon {budget.epsilon:g}", reading.lowest <= limit
-    return Finding("reconstruction", subject, claim, reading.share, limit, holds, how)
+    subject, holds = f"{name}, epsilon {budget.epsilon:g}", interval.low <= limit
+    return Finding("reconstruction", subject, claim, reading.share, limit, holds, how, interval)

@@ -73,6 +73,7 @@ class Audit:
         for part, group in groupby(self.findings, lambda finding: finding.part):
             findings = list(group)
             lines += ["", f"{part}: {QUESTIONS.get(part, '')}".rstrip(), *_rows(findings)]
+            lines += wrap(_legend(findings), 98, initial_indent="  ", subsequent_indent="  ")
             if len(findings) > 1 and len({finding.how for finding in findings}) == 1:
                 lines += wrap(findings[0].how, 98, initial_indent="  ", subsequent_indent="  ")
         lines += ["", self.conclusion()]
@@ -85,8 +86,8 @@ class Audit:
         if not self.findings:
             return "NOTHING WAS ATTACKED"
         told = "; ".join(
-            f"{finding.part}, {finding.subject}: {_number(finding.measured)} where "
-            f"{_number(finding.limit)} is the limit"
+            f"{finding.part}, {finding.subject}: {_number(finding.measured)}"
+            f"{_between(finding)} where {_number(finding.limit)} is the limit"
             for finding in self.broken
         )
         return f"DOES NOT HOLD: {told}"
@@ -94,9 +95,7 @@ class Audit:
     def page(self) -> str:
         """Return the same as a page for a browser."""
         rows = "".join(_html_row(finding) for finding in self.findings)
-        heads = "".join(
-            f"<th>{head}</th>" for head in ("", "part", "what", "found", "limit", "claim", "attack")
-        )
+        heads = "".join(f"<th>{head}</th>" for head in _HEADS)
         return (
             '<!doctype html><html lang="en"><meta charset="utf-8">'
             f"<title>{html.escape(self._title())}</title><style>{_STYLE}</style>"
@@ -117,6 +116,7 @@ class Audit:
         return f"Made-up people only. Noise of the game: {noise}."
 
 
+_HEADS = ("", "part", "what", "found", "interval", "limit", "claim", "attack")
 _STYLE = (
     "body{font:15px/1.4 sans-serif;margin:2em;max-width:80em}table{border-collapse:collapse}"
     "td,th{padding:.3em .6em;text-align:left;border-bottom:1px solid #ccc;vertical-align:top}"
@@ -132,18 +132,62 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
 
 
 def _rows(findings: list[Finding]) -> list[str]:
-    """Return a line for each finding: the verdict, what was attacked, found, limit, share."""
+    """Return a line for each finding: the verdict, what was attacked, and numbers.
+
+    An estimate from random trials has its confidence interval beside it; what is computed exactly
+    has the share of the limit that it reached.
+    """
     width = max(len(finding.subject) for finding in findings)
-    head = f"  {'':5}  {'':{width}}  {'found':>9}  {'limit':>9}  {'share':>6}"
-    return [head, *(_row(finding, width) for finding in findings)]
+    intervals = any(finding.interval for finding in findings)
+    shares = not all(finding.interval for finding in findings)
+    columns = ["found", *["interval"] * intervals, "limit", *["share"] * shares]
+    cells = [dict.fromkeys(columns, "") | _cells(finding) for finding in findings]
+    lines = [_line("", "", {column: column for column in columns}, columns, width)]
+    for finding, each in zip(findings, cells, strict=True):
+        verdict = "holds" if finding.holds else "FAILS"
+        lines.append(_line(verdict, finding.subject, each, columns, width))
+    return lines
 
 
-def _row(finding: Finding, width: int) -> str:
-    verdict = "holds" if finding.holds else "FAILS"
+def _line(verdict: str, what: str, cells: dict[str, str], columns: list[str], width: int) -> str:
+    """Return one line of a table, its cells to the right."""
+    numbers = "  ".join(f"{cells[column]:>{_WIDTHS[column]}}" for column in columns)
+    return f"  {verdict:5}  {what:{width}}  {numbers}".rstrip()
+
+
+_WIDTHS = {"found": 9, "interval": 16, "limit": 9, "share": 6}
+
+
+def _cells(finding: Finding) -> dict[str, str]:
+    """Return the numbers of a finding as text, by column."""
+    cells = {"found": _number(finding.measured), "limit": _number(finding.limit)}
     share = finding.measured / finding.limit if finding.limit else math.nan
-    shown = f"{100 * share:.0f} %" if math.isfinite(share) else ""
-    numbers = f"{_number(finding.measured):>9}  {_number(finding.limit):>9}  {shown:>6}"
-    return f"  {verdict}  {finding.subject:{width}}  {numbers}".rstrip()
+    if finding.interval:
+        return cells | {"interval": _interval(finding)}
+    return cells | ({"share": f"{100 * share:.0f} %"} if math.isfinite(share) else {})
+
+
+def _legend(findings: list[Finding]) -> str:
+    """Say what an interval is, and what "holds" then means."""
+    intervals = [finding.interval for finding in findings if finding.interval]
+    if not intervals:
+        return ""
+    text = (
+        f"interval: confidence limits of what was found, {100 * intervals[0].confidence:g} % each. "
+        "It holds if the lower one is not above the limit; what was found may be, by chance."
+    )
+    if any(finding.control for finding in findings):
+        text += " Lines of what is not private are controls, and show that the attack works."
+    return text
+
+
+def _interval(finding: Finding) -> str:
+    interval = finding.interval
+    return f"{interval.low:.3f} to {interval.high:.3f}" if interval else ""
+
+
+def _between(finding: Finding) -> str:
+    return f" ({_interval(finding)})" if finding.interval else ""
 
 
 def _number(value: float) -> str:
@@ -157,6 +201,7 @@ def _html_row(finding: Finding) -> str:
         finding.part,
         finding.subject,
         _number(finding.measured),
+        _interval(finding),
         _number(finding.limit),
         finding.claim,
         finding.how,

@@ -1,20 +1,16 @@
 """What is audited: an algorithm with its settings and a budget, given or read off a certificate."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS, Algorithm, Facts
+from tacit.audit.old_settings import method_in_text
 from tacit.budget import Neighbours, PrivacyBudget
-from tacit.certificate import Certificate
 from tacit.errors import ConfigError
 from tacit.models import Model
-from tacit.narrowing import COUNTS
+from tacit.release import ReleaseKind
 
 __all__ = ["Subject", "subject_of_model"]
-
-_BY_RULE, _PAID = "by rule", "paid for by the release"
 
 
 @dataclass(frozen=True)
@@ -49,53 +45,27 @@ def subject_of_model(model: Model) -> Subject:
     certificate = model.certificate
     if certificate.budget is None:
         raise ConfigError("the model promises nothing (no budget): there is nothing to attack")
-    kind = _kind(certificate)
-    lo, hi = model.rating_range
-    protected = certificate.budget.neighbours is Neighbours.ADD_REMOVE
-    users = None if protected else 2  # no setting follows from how many
-    facts = Facts(len(model.catalogue), (lo, hi), users, certificate.budget)
-    settings = _settings(kind, certificate.public, facts)
-    narrowed = any(entry.name == COUNTS for entry in certificate.releases)
-    return Subject(kind(**settings), certificate.budget, (lo, hi), narrowed)
-
-
-def _kind(certificate: Certificate) -> Any:
-    """Return the class of the one algorithm whose settings a certificate lists."""
-    kinds = {type(make()) for make in (ALGORITHMS | IMPLICIT_ALGORITHMS).values()}
-    found = [
-        kind
-        for kind in kinds
-        if all(f"{kind.name} {field.name}" in certificate.public for field in fields(kind))  # type: ignore[arg-type]
-    ]
-    if len(found) != 1 or "chosen candidate" in certificate.public:
+    kinds = {entry.release.kind for entry in certificate.releases}
+    method = certificate.method or method_in_text(certificate, _facts(model, certificate.budget))
+    config = _classes().get(method.name)
+    tuned = ReleaseKind.HELD_OUT_LOSSES in kinds
+    if tuned or config is None or {each.name for each in fields(config)} != set(method.settings):
         raise ConfigError(
             "the certificate does not name one algorithm with all of its settings (a model that "
             "was tuned names several); give the name of an algorithm and its settings instead"
         )
-    return found[0]
+    algorithm = config(**method.settings)
+    narrowed = ReleaseKind.ITEM_COUNTS in kinds
+    return Subject(algorithm, certificate.budget, model.rating_range, narrowed)
 
 
-def _settings(kind: Any, public: Mapping[str, str], facts: Facts) -> dict[str, Any]:
-    """Read settings back; one that says what the rule would say for that model stays a rule.
-
-    So a norm that follows from the number of items follows from it in small worlds too.
-    """
-    usual = kind().public(facts)
-    names = [f"{kind.name} {field.name}" for field in fields(kind)]
-    given = {name: public[name] for name in names if public[name] != usual[name]}
-    return {name.removeprefix(f"{kind.name} "): _value(text) for name, text in given.items()}
+def _classes() -> dict[str, Any]:
+    """Return the class of every algorithm by the name that certificates have."""
+    makers = (ALGORITHMS | IMPLICIT_ALGORITHMS).values()
+    return {kind.name: kind for kind in (type(make()) for make in makers)}
 
 
-def _value(text: str) -> Any:
-    """Read one setting back from its text."""
-    words = {_BY_RULE: None, "True": True, "False": False}
-    if text in words:
-        return words[text]
-    if text.startswith(_PAID):
-        return "private"
-    listed = text.startswith("(")
-    try:
-        value = json.loads(f"[{text.strip('(),')}]" if listed else text)
-    except ValueError:
-        return text
-    return tuple(value) if listed else value
+def _facts(model: Model, budget: PrivacyBudget) -> Facts:
+    protected = budget.neighbours is Neighbours.ADD_REMOVE
+    users = None if protected else 2  # no setting follows from how many
+    return Facts(len(model.catalogue), model.rating_range, users, budget)

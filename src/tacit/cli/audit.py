@@ -1,5 +1,7 @@
 """tacit audit: attack a configuration, or the one that a model's certificate names."""
 
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,8 +10,13 @@ import typer
 from tacit.cli.options import AsJson, show_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.progress import TaskID
+
     from tacit.algorithms import Algorithm
     from tacit.audit import Audit, Scale
+    from tacit.audit.progress import Progress
     from tacit.budget import PrivacyBudget
     from tacit.models import Model
 
@@ -129,20 +136,38 @@ def _audited(
     parts: str | None,
     scale: "Scale",
 ) -> "Audit":
-    """Run the attacks, showing which one is at work."""
-    from rich.console import Console
-
+    """Run the attacks, showing which one is at work and how much of it is left."""
     from tacit.audit import PARTS, audit
 
-    with Console(stderr=True).status("audit") as status:
+    wanted = PARTS if parts is None else [part.strip() for part in parts.split(",")]
+    with _bar() as progress:
         return audit(
             found,
             budget=budget,
             rating_range=rating_range,
-            parts=PARTS if parts is None else [part.strip() for part in parts.split(",")],
+            parts=wanted,
             scale=scale,
-            progress=lambda part: status.update(f"audit: {part}"),
+            progress=progress,
         )
+
+
+@contextmanager
+def _bar() -> "Iterator[Progress]":
+    """Show a bar on stderr for each part that tells how far it is, and the time that is left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def progress(part: str, done: int, planned: int) -> None:
+            if part not in tasks:
+                tasks[part] = bar.add_task(f"audit: {part}")
+            bar.update(tasks[part], completed=done, total=planned)
+
+        yield progress
 
 
 def _draw(
@@ -154,13 +179,18 @@ def _draw(
 ) -> None:
     """Draw what someone who knows everyone else reads about one made-up person."""
     from tacit.audit.picture import draw
+    from tacit.audit.progress import Steps
     from tacit.audit.subjects import Subject, subject_of_model
     from tacit.models import Model
 
     if isinstance(found, Model):
-        draw(picture, subject_of_model(found), seed)
+        subject = subject_of_model(found)
     elif budget is not None:
-        draw(picture, Subject(found, budget, rating_range), seed)
+        subject = Subject(found, budget, rating_range)
+    else:
+        return
+    with _bar() as progress:
+        draw(picture, subject, seed, steps=Steps(partial(progress, "picture")))
 
 
 def _check_output(output: Path) -> None:

@@ -1,33 +1,62 @@
-"""What a model rests on and why, in words. It reads the published model only."""
+"""What a model rests on and why, in words. It reads the published model only.
 
-from typing import TYPE_CHECKING
+It claims no more than the method can know. Some methods compare what they find with the noise, and
+then it says what stood out; others use a fixed rank or number of rounds, whatever the noise is, and
+then it says so.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tacit.models.linear import RidgeRule
+from tacit.models.filling import FillingRule
+from tacit.models.implicit import InteractionRule
+from tacit.models.linear import ProjectionRule, RidgeRule
+from tacit.models.neighbours import NeighbourRule
+from tacit.models.replay import ReplayRule
+from tacit.models.rules import kinds_paid
+from tacit.release import Release, ReleaseKind
 
 if TYPE_CHECKING:
+    from tacit.ledger import Entry
     from tacit.models.model import Model
+    from tacit.models.rules import LocalRule
 
-__all__ = ["explain"]
+__all__ = ["WHY", "explain"]
 
-_WHY = {
-    "spreads": "the overall mean, how far people's levels differ, and how far ratings spread",
-    "item weights": "how popular each item is, and so how much is known of it",
-    "item effects": "how far each item lies above or below the overall mean",
-    "item sums": "the mean rating of each item",
-    "item counts": "which items are rated most",
-    "user count": "how many users there are",
-    "row norms": "how long people's rows are",
-    "covariance": "which items are liked together: the directions of taste",
-    "product": "which items are liked together: the directions of taste",
-    "co-ratings": "which items are rated together",
+WHY: Final = {
+    ReleaseKind.USER_COUNT: "how many users there are",
+    ReleaseKind.RATING_COUNT: "how many ratings there are, for the scale of predictions",
+    ReleaseKind.ITEM_COUNTS: "which items are rated most; the others are left out",
+    ReleaseKind.ITEM_WEIGHTS: "the popularity of each item, and so how much is known of it",
+    ReleaseKind.ITEM_SUMS: "the mean rating of each item",
+    ReleaseKind.ITEM_EFFECTS: "how far each item lies above or below the overall mean",
+    ReleaseKind.SPREADS: "the overall mean, and the variances of user biases and of ratings",
+    ReleaseKind.ROW_NORMS: "the norm that users' rows are scaled down to",
+    ReleaseKind.COVARIANCE: "the covariance of items, for latent factors",
+    ReleaseKind.PRODUCT: "the covariance of items times a few vectors, for latent factors",
+    ReleaseKind.ENERGY: "the eigenvalue of the latent factor of a round",
+    ReleaseKind.MOMENTS: "the risk and the duality gap of a round",
+    ReleaseKind.CO_RATINGS: "how often each pair of items was rated by the same user",
+    ReleaseKind.CO_OCCURRENCES: "which items are used by the same users, for latent factors",
+    ReleaseKind.CO_OCCURRENCE_PRODUCT: "the same pairs of items times a few vectors, for latent "
+    "factors",
+    ReleaseKind.EQUATIONS: "the least-squares equations of all item factors, for a round",
+    ReleaseKind.GRADIENT: "the gradient of the loss for all item factors, for a step",
+    ReleaseKind.HELD_OUT_LOSSES: "which candidate predicts ratings best that were held out",
+    ReleaseKind.STATED: "a sum that the audit states itself, to look at its noise",
+    ReleaseKind.OTHER: "a release of a kind that this version of tacit does not know",
 }
+"""What each kind of release is for."""
+
 _CHOICES = {
     "moments": "the default; one second moment costs one release, where methods with rounds pay "
     "for every round",
     "interactions": "there are no ratings, only interactions",
 }
+_CANNOT_TELL = "this method cannot tell whether {these} are signal or noise"
 
 
 def explain(model: "Model") -> str:
@@ -40,42 +69,149 @@ def explain(model: "Model") -> str:
 
 def _before(model: "Model") -> list[str]:
     """Return the settings, by algorithm."""
-    public = model.certificate.public
-    names = [name for name in public if name not in ("rating range", "number of users")]
+    public, method = model.certificate.public, model.certificate.method
     lines = ["Chosen before any rating was read:"]
-    algorithm = next((name.split(" ")[0] for name in names if name != "catalogue"), "")
-    if algorithm in _CHOICES:
-        lines.append(f"  {algorithm}: {_CHOICES[algorithm]}")
-    lines += [f"  {name}: {public[name]}" for name in names if name != "catalogue"]
-    return lines
+    if method and method.name in _CHOICES:
+        lines.append(f"  {method.name}: {_CHOICES[method.name]}")
+    elsewhere = ("rating range", "number of users", "catalogue")
+    return lines + [f"  {name}: {why}" for name, why in public.items() if name not in elsewhere]
 
 
 def _releases(model: "Model") -> list[str]:
-    """Return what the budget went to."""
-    certificate = model.certificate
-    lines = ["What the budget paid for:"]
-    for entry in certificate.releases:
-        share = "no noise" if not certificate.budget else f"{(entry.mu / certificate.mu) ** 2:.0%}"
-        what = entry.name.rsplit(": ", 1)[-1]
-        why = _WHY.get(what, _WHY.get(what.split(" ")[0], "a step of the method"))
-        lines.append(f"  {entry.name} ({share} of it): {why}")
-    return lines
+    """Return what the budget went to, releases of one kind together."""
+    groups: dict[Release, list[Entry]] = {}
+    for entry in model.certificate.releases:
+        groups.setdefault(replace(entry.release, index=()), []).append(entry)
+    return ["What the budget paid for:", *(_paid(model, group) for group in groups.values())]
+
+
+def _paid(model: "Model", group: "list[Entry]") -> str:
+    """Return the line of releases that differ in their number only."""
+    certificate, first, last = model.certificate, group[0], group[-1]
+    share = "no noise"
+    if certificate.budget is not None:
+        share = f"{sum(entry.mu**2 for entry in group) / certificate.mu**2:.0%} of it"
+    name = first.name if first is last else f"{first.name} to {last.release.number}"
+    return f"  {name} ({share}): {WHY[first.release.kind]}"
 
 
 def _after(model: "Model") -> list[str]:
     """Return what the releases decided."""
-    rule = model.rule
+    found = [_factors(model), *_spreads(model), *_item_means(model)]
     lines = ["What follows from these releases, at no further cost:"]
+    return lines + [f"  {line}" for line in found]
+
+
+def _factors(model: "Model") -> str:
+    """Say how many latent factors there are, and whether noise or a setting decided that."""
+    rule = model.rule
+    if isinstance(rule, InteractionRule):
+        return _counted(model, rule.factors.shape[1])
+    if isinstance(rule, RidgeRule) and _is_moments(model):
+        return _counted(model, rule.factors.shape[1] - 1)
+    fixed = _fixed_number(rule)
+    if fixed is None:
+        return f"a local rule of the kind {rule.kind!r}, of which nothing more is known here"
+    return _fixed(model, *fixed)
+
+
+def _fixed_number(rule: "LocalRule") -> tuple[str, str] | None:
+    """Return what the settings fix, and what is made of it."""
+    if isinstance(rule, ReplayRule | FillingRule):
+        steps = rule.gains if isinstance(rule, ReplayRule) else rule.rates
+        return f"the number of rounds, {steps.size},", "their factors"
+    if isinstance(rule, ProjectionRule | RidgeRule):
+        factors = rule.basis if isinstance(rule, ProjectionRule) else rule.factors
+        return f"rank {factors.shape[1]}", "these factors"
+    if isinstance(rule, NeighbourRule):
+        return "the rank of the covariance", "the similarities of items"
+    return None
+
+
+def _counted(model: "Model", columns: int) -> str:
+    """Say how many factors passed the threshold, for methods that have one."""
+    threshold = f"above the {_disturbance(model)} threshold"
+    if columns == 0:
+        return f"no latent factor is {threshold}, and none is used"
+    many = "1 latent factor is" if columns == 1 else f"{columns} latent factors are"
+    return f"{many} {threshold}; whatever is below it is not used"
+
+
+def _fixed(model: "Model", what: str, these: str) -> str:
+    """Say what no release decided, and that the method does not notice when noise drowns it.
+
+    Of ALS the rank that is set is the largest: a round may leave fewer factors, and one at least.
+    """
+    fixed = f"{what} is fixed by the settings"
+    if _paid_for(model)[ReleaseKind.EQUATIONS]:
+        fixed = f"{what} is what the rounds left of the rank in the settings, and is never 0"
+    if model.certificate.budget is None:
+        return f"{fixed}; no noise was added"
+    return f"{fixed}; {_CANNOT_TELL.format(these=these)}"
+
+
+def _spreads(model: "Model") -> list[str]:
+    """Say how far user biases and ratings spread, where that is possible at all."""
+    rule = model.rule
     if not isinstance(rule, RidgeRule):
-        return [*lines, f"  a local rule of the kind {rule.kind!r}"]
-    level = rule.factors[:, :1]
-    constant = rule.factors.shape[1] > 0 and not rule.centre and float(np.ptp(level)) == 0.0
-    directions = rule.factors.shape[1] - int(constant)
-    lines.append(f"  {directions} directions of taste stand out from the noise and are used")
-    if constant:
-        lines.append(f"  people's levels differ with an sd of {float(level[0, 0]):.3g}")
+        return []
     noise = float(np.sqrt(np.median(rule.noise)))
-    lines.append(f"  a rating differs from its prediction with an sd of {noise:.3g} or so")
-    if float(np.ptp(rule.offsets)) == 0.0:
-        lines.append("  item means drown in noise: every item has the same")
-    return lines
+    if not _is_moments(model):
+        return [
+            f"a rating is taken to differ from its prediction with an sd of {noise:.3g}, which "
+            "follows from the settings and the rating range and was not measured"
+        ]
+    bias = float(rule.factors[0, 0])
+    most = (model.rating_range[1] - model.rating_range[0]) / 2
+    return [
+        f"user biases are taken to differ with an sd of {bias:.3g}, in which the doubt about the "
+        "overall mean is included"
+        if bias <= most
+        else "the sd of user biases drowned in noise: nobody's bias is drawn to the overall mean",
+        f"a rating is taken to differ from its prediction with an sd of {noise:.3g}"
+        if noise <= most
+        else "the sd of ratings about their predictions drowned in noise",
+    ]
+
+
+def _item_means(model: "Model") -> list[str]:
+    """Say whether items differ, and whether that was compared with the noise."""
+    paid = _paid_for(model)
+    if isinstance(model.rule, InteractionRule):
+        return ["the popularity of items is used as measured; it is not compared with its noise"]
+    if not paid[ReleaseKind.ITEM_SUMS] + paid[ReleaseKind.ITEM_EFFECTS]:
+        return ["item means were not asked for: every item has the middle of the rating range"]
+    offsets = model.rule.parts()[0]["offsets"]
+    if float(np.ptp(offsets)) == 0.0:
+        drown = f"item means drown in {_disturbance(model)}: every item has the same"
+        return [drown, *_own_mean(model)]
+    if paid[ReleaseKind.CO_RATINGS]:
+        return [_fixed(model, "how far item means are shrunk", "their differences")]
+    return [
+        f"item means differ by more than {_disturbance(model)} explains, and are shrunk by how "
+        "much it does"
+    ]
+
+
+def _disturbance(model: "Model") -> str:
+    """Return what findings were compared with: noise, or chance alone where none was added."""
+    return "noise" if model.certificate.budget is not None else "chance"
+
+
+def _own_mean(model: "Model") -> list[str]:
+    """Say what is left where items have all the same mean: nothing else, if no factor stood out."""
+    rule = model.rule
+    alone = isinstance(rule, RidgeRule) and _is_moments(model) and rule.factors.shape[1] == 1
+    return ["so predictions are a user's own mean rating, the same for all items"] * alone
+
+
+def _is_moments(model: "Model") -> bool:
+    """Whether the first column of the factors is the sd of user biases: as `Moments` has it."""
+    rule = model.rule
+    constant = isinstance(rule, RidgeRule) and rule.factors.size and not np.ptp(rule.factors[:, 0])
+    return bool(constant and _paid_for(model)[ReleaseKind.SPREADS])
+
+
+def _paid_for(model: "Model") -> Counter[ReleaseKind]:
+    """Count the releases of each kind that the model is made of."""
+    return kinds_paid(entry.release for entry in model.certificate.releases)

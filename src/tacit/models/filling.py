@@ -17,6 +17,7 @@ from tacit.models.rules import (
     unpaid_parts,
     whole_or_none,
 )
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["FillingRule"]
 
@@ -74,6 +75,6 @@ class FillingRule:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[str]) -> list[str]:
+    def unpaid(self, releases: Iterable[Release]) -> list[str]:
         """Each map comes from a covariance."""
-        return unpaid_parts(releases, self.offsets, "covariance ", self.rates.size)
+        return unpaid_parts(releases, self.offsets, (ReleaseKind.COVARIANCE,), self.rates.size)

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import ModelFileError
-from tacit.models.rules import Floats, OwnRows, check_shapes, parts_of
+from tacit.models.rules import Floats, OwnRows, check_shapes, kinds_paid, parts_of
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["InteractionRule"]
 
@@ -74,13 +75,14 @@ class InteractionRule:
             raise ModelFileError("the arrays of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[str]) -> list[str]:
+    def unpaid(self, releases: Iterable[Release]) -> list[str]:
         """Popularity comes from item weights; factors from at least one release of pairs."""
-        names = list(releases)
+        paid = kinds_paid(releases)
         missing = []
-        if np.ptp(self.offsets) > 0 and "item weights" not in names:
+        if np.ptp(self.offsets) > 0 and not paid[ReleaseKind.ITEM_WEIGHTS]:
             missing.append("it has the popularity of items, and no release of item weights")
-        if self.factors.size and not any(name.startswith("co-occurrence") for name in names):
+        pairs = paid[ReleaseKind.CO_OCCURRENCES] + paid[ReleaseKind.CO_OCCURRENCE_PRODUCT]
+        if self.factors.size and not pairs:
             missing.append("it has more parts than releases named 'co-occurrence'")
         return missing
 

@@ -17,6 +17,7 @@ from tacit.models.rules import (
     unpaid_parts,
     whole_or_none,
 )
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["ProjectionRule", "RidgeRule"]
 
@@ -73,10 +74,10 @@ class ProjectionRule:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[str]) -> list[str]:
+    def unpaid(self, releases: Iterable[Release]) -> list[str]:
         """The subspace comes from at least one covariance or product."""
-        names = [name.replace("product ", "covariance ") for name in releases]
-        return unpaid_parts(names, self.offsets, "covariance ", 1)
+        kinds = (ReleaseKind.COVARIANCE, ReleaseKind.PRODUCT)
+        return unpaid_parts(releases, self.offsets, kinds, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ class RidgeRule:
     noise: Floats
     centre: bool
     shrink: float
-    source: str
+    source: ReleaseKind
 
     def scores(self, own: OwnRows) -> Floats:
         """Return everyone's predicted rating of every item, people by items."""
@@ -167,7 +168,7 @@ class RidgeRule:
             noise=arrays["noise"],
             centre=bool(settings["centre"]),
             shrink=float(settings["shrink"]),
-            source=str(settings["source"]),
+            source=ReleaseKind(settings["source"]),
         )
         items = rule.offsets.size
         check_shapes(rule, factors=(items, rule.factors.shape[-1]), noise=(items,))
@@ -175,7 +176,7 @@ class RidgeRule:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[str]) -> list[str]:
+    def unpaid(self, releases: Iterable[Release]) -> list[str]:
         """Factors come from at least one release of the kind named as their source."""
         wanted = 1 if self.factors.size else 0
-        return unpaid_parts(releases, self.offsets, f"{self.source} ", wanted)
+        return unpaid_parts(releases, self.offsets, (self.source,), wanted)

@@ -168,7 +168,7 @@ class Model:
         that they were made as stated, cannot be seen from a file.
         """
         found = self.certificate.verify()
-        unpaid = self.rule.unpaid(entry.name for entry in self.certificate.releases)
+        unpaid = self.rule.unpaid(entry.release for entry in self.certificate.releases)
         if len(self.certificate.releases) != self.releases:
             unpaid.append(f"it rests on {self.releases} releases, and the certificate lists others")
         problems = (*found.problems, *unpaid)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tacit.errors import ModelFileError
 from tacit.models.rules import Floats, OwnRows, centred, check_shapes, parts_of, unpaid_parts
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["NeighbourRule"]
 
@@ -66,6 +67,6 @@ class NeighbourRule:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[str]) -> list[str]:
+    def unpaid(self, releases: Iterable[Release]) -> list[str]:
         """The covariance is a release."""
-        return unpaid_parts(releases, self.offsets, "covariance ", 1)
+        return unpaid_parts(releases, self.offsets, (ReleaseKind.COVARIANCE,), 1)

@@ -17,6 +17,7 @@ from tacit.models.rules import (
     unpaid_parts,
     whole_or_none,
 )
+from tacit.release import Release, ReleaseKind
 
 __all__ = ["ReplayRule"]
 
@@ -83,7 +84,7 @@ class ReplayRule:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[str]) -> list[str]:
+    def unpaid(self, releases: Iterable[Release]) -> list[str]:
         """Each direction comes from a covariance; offsets that differ come from item sums."""
-        names = ["covariance" if name.startswith("energy ") else name for name in releases]
-        return unpaid_parts(names, self.offsets, "covariance", self.gains.size)
+        kinds = (ReleaseKind.COVARIANCE, ReleaseKind.ENERGY)
+        return unpaid_parts(releases, self.offsets, kinds, self.gains.size)

@@ -1,6 +1,7 @@
 """Local rules: own ratings in, own scores out. Deterministic, and made of published arrays only."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import ModelFileError
+from tacit.release import Release, ReleaseKind
 
 if TYPE_CHECKING:
     from tacit.kernels.rows import RowArrays
@@ -19,6 +21,7 @@ __all__ = [
     "Uncertain",
     "centred",
     "check_shapes",
+    "kinds_paid",
     "own_arrays",
     "parts_of",
     "unpaid_parts",
@@ -49,7 +52,7 @@ class LocalRule(Protocol):
         """Return the arrays and the settings that a model file holds."""
         ...
 
-    def unpaid(self, releases: Iterable[str]) -> list[str]:
+    def unpaid(self, releases: Iterable[Release]) -> list[str]:
         """Say what the rule is made of that is not among these releases."""
         ...
 
@@ -91,13 +94,20 @@ def whole_or_none(value: Any) -> int | None:
     return int(value)
 
 
-def unpaid_parts(releases: Iterable[str], offsets: Floats, prefix: str, wanted: int) -> list[str]:
-    """Say what is not paid for: `wanted` releases named `prefix ...`, and offsets that differ."""
-    names = list(releases)
+def kinds_paid(releases: Iterable[Release]) -> Counter[ReleaseKind]:
+    """Count the releases of each kind; trials of candidates are no part of the model."""
+    return Counter(release.kind for release in releases if not release.part)
+
+
+def unpaid_parts(
+    releases: Iterable[Release], offsets: Floats, kinds: Sequence[ReleaseKind], wanted: int
+) -> list[str]:
+    """Say what is not paid for: `wanted` releases of some kinds, and offsets that differ."""
+    paid = kinds_paid(releases)
     missing = []
-    if sum(name.startswith(prefix) for name in names) < wanted:
-        missing.append(f"it has more parts than releases named {prefix.strip()!r}")
-    if np.ptp(offsets) > 0 and not {"item sums", "item effects"} & set(names):
+    if sum(paid[kind] for kind in kinds) < wanted:
+        missing.append(f"it has more parts than releases named {kinds[0].value!r}")
+    if np.ptp(offsets) > 0 and not paid[ReleaseKind.ITEM_SUMS] + paid[ReleaseKind.ITEM_EFFECTS]:
         missing.append("it has item means, and no release of item sums or effects")
     return missing
 

@@ -16,6 +16,7 @@ from tacit.private.journal import Journal
 from tacit.private.sampler import MOST_BITS, NoiseSource, floor_normals, idealised_normals
 from tacit.private.statistics import BoundedSum, Statistic
 from tacit.ratings import Ratings
+from tacit.release import Release
 
 __all__ = ["Engine", "Mechanism", "Numerics"]
 
@@ -86,13 +87,13 @@ class Mechanism:
         part._ledger = ledger
         return part
 
-    def noise_sd(self, name: str, sensitivity: Sensitivity | None = None) -> float:
+    def noise_sd(self, release: Release, sensitivity: Sensitivity | None = None) -> float:
         """Return the noise sd that a release of this sensitivity, if it is open, will have."""
-        return self._ledger.planned(name, sensitivity).noise_sd
+        return self._ledger.planned(release, sensitivity).noise_sd
 
-    def release(self, name: str, statistic: Statistic) -> NDArray[np.float64]:
+    def release(self, release: Release, statistic: Statistic) -> NDArray[np.float64]:
         """Release a statistic under its reservation, or read it back if it was released before."""
-        entry = self._ledger.spend(name, statistic.sensitivity)
+        entry = self._ledger.spend(release, statistic.sensitivity)
         number = len(self._ledger.entries)
         values = self._journal.read(number, entry) if self._journal else None
         if values is None:
