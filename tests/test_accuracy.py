@@ -114,7 +114,9 @@ def test_an_item_that_nobody_rated_gets_the_mean_of_all():
 
 
 def test_a_user_with_an_empty_training_row_is_skipped():
-    train = ratings([*TRAIN, ("dora", "cocoa", 1.0)], catalogue=Catalogue(["juice", "milk", "tea"]))
+    catalogue = Catalogue(["juice", "milk", "tea"])
+    rows = [*TRAIN, ("dora", "cocoa", 1.0)]
+    train = ratings(rows, catalogue=catalogue, unknown_items="drop")
     assert train.n_users == 4
     for measure in (user_mean_accuracy, item_mean_accuracy, global_mean_accuracy):
         assert measure(train, frame(TEST)).skipped == 2
@@ -232,7 +234,8 @@ def test_split_parts_all_ratings_at_random():
 
 def test_split_of_ratings_with_empty_rows():
     rows = [*TRAIN, ("abe", "cocoa", 1.0), ("zoe", "cocoa", 1.0)]
-    whole = ratings(rows, catalogue=Catalogue(["juice", "milk", "tea"]))
+    catalogue = Catalogue(["juice", "milk", "tea"])
+    whole = ratings(rows, catalogue=catalogue, unknown_items="drop")
     train, test = split(whole, 0.5, np.random.default_rng(0))
     assert len(train.values) + len(test.values) == 5
     assert train.user_ids.to_list() == ["abe", "ann", "bob", "cleo", "zoe"]
