@@ -96,7 +96,7 @@ def check_replaceable(output: Output, *, overwrite: bool) -> None:
         known = "" if kind is Kind.RATINGS else f" and is not {kind.value}"
         raise ConfigError(
             f"{name} {path}: the file is there already{known}; give another name, or replace it "
-            "by --force (in Python: overwrite=True)"
+            "with --force (in Python: overwrite=True)"
         )
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from tacit.cli.lists import POPULARITY, show_left_out, show_lists
+from tacit.cli.lists import POPULARITY, POPULARITY_NOTE, show_left_out, show_lists
 from tacit.cli.options import (
     AsJson,
     ItemColumn,
@@ -164,6 +164,7 @@ def _show(measured: _Measured) -> None:
     else:
         good = f"a rating of at least {ranking.relevant:g}"
         typer.echo(f"lists of {ranking.k} for {ranking.lists} users, {ranking.people} with {good}")
+        typer.echo(POPULARITY_NOTE)
     if calibration is None:
         typer.echo("no stds: the local rule of this model knows no uncertainty")
 

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from tacit.models import Model
     from tacit.ratings import Ratings
 
-__all__ = ["POPULARITY", "show_left_out", "show_lists"]
+__all__ = ["POPULARITY", "POPULARITY_NOTE", "show_left_out", "show_lists"]
 
-POPULARITY = "exact popularity, NOT PRIVATE"
+POPULARITY = "exact popularity"
 """The head of the column for lists of the most popular items, counted without noise."""
+POPULARITY_NOTE = f"{POPULARITY} (NOT PRIVATE): everyone is shown what most people have in train"
 
 
 def show_lists(
@@ -44,6 +45,7 @@ def show_lists(
         table.add_row(f"{shown}@{k}", *(f"{value:.4f}" for value in pair))
     Console(soft_wrap=True, markup=False, highlight=False).print(table)
     typer.echo(f"lists of {k} for {found.lists} users")
+    typer.echo(POPULARITY_NOTE)
     show_left_out(left_out)
 
 

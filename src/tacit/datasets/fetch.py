@@ -52,7 +52,7 @@ def _refuse_other(path: Path, download: Download, overwrite: bool) -> None:
     if not same:
         raise ConfigError(
             f"{path}: the file is there already and is not the published one (its sha256 is "
-            "another); move it away, or replace it by --force (in Python: overwrite=True)"
+            "another); move it away, or replace it with --force (in Python: overwrite=True)"
         )
 
 
