@@ -85,19 +85,26 @@ def check_replaceable(output: Output, *, overwrite: bool) -> None:
         ConfigError: the output cannot be written there.
     """
     name, path, kind = output
-    if not path.parent.is_dir():
-        raise ConfigError(f"{name} {path}: its folder does not exist; make it, or give another")
-    if not os.path.lexists(path):
-        return
-    if path.exists() and not path.is_file():
-        what = "a folder" if path.is_dir() else "a pipe or a device"
-        raise ConfigError(f"{name} {path}: it is {what}; give the name of a file")
-    if not overwrite and not is_of_kind(path, kind):
+    try:
+        _refuse_no_file(name, path)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ConfigError(f"{name} {path} cannot be written: {reason}") from None
+    if os.path.lexists(path) and not overwrite and not is_of_kind(path, kind):
         known = "" if kind is Kind.RATINGS else f" and is not {kind.value}"
         raise ConfigError(
             f"{name} {path}: the file is there already{known}; give another name, or replace it "
             "with --force (in Python: overwrite=True)"
         )
+
+
+def _refuse_no_file(name: str, path: Path) -> None:
+    """Refuse a place without a folder, and what is there but is not a file."""
+    if not path.parent.is_dir():
+        raise ConfigError(f"{name} {path}: its folder does not exist; make it, or give another")
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "a pipe or a device"
+        raise ConfigError(f"{name} {path}: it is {what}; give the name of a file")
 
 
 def is_of_kind(path: Path, kind: Kind) -> bool:
@@ -150,7 +157,7 @@ _RECOGNISED: dict[Kind, Callable[[bytes, Path], bool]] = {
 def _refuse_input(output: Output, inputs: Iterable[Path]) -> None:
     """Refuse an output that is an input, whatever it is called there."""
     for path in inputs:
-        if _same_name(output.path, path) or _same_file(output.path, path):
+        if _same_file(output.path, path):
             raise ConfigError(
                 f"{output.name} {output.path} is the same file as the input {path}, which would "
                 "be lost; give another name"
@@ -167,7 +174,7 @@ def _plain(path: Path) -> str:
 
 
 def _same_file(one: Path, other: Path) -> bool:
-    """Whether two paths that exist lead to one file, by hard links say."""
+    """Whether two paths lead to one file that exists, by links or hard links say."""
     try:
         return one.samefile(other)
     except OSError:
