@@ -7,7 +7,7 @@ READY := $(VENV)/ready
 .PHONY: demo test test-all check dependencies bench leaderboard docs clean
 
 demo: $(READY)
-	$(BIN)/tacit demo --folder build/demo
+	$(BIN)/tacit demo --folder build/demo --force  # build/ is ours, also as older versions left it
 
 test: $(READY)
 	$(BIN)/python -m pytest -m "not slow"

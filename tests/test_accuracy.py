@@ -114,11 +114,35 @@ def test_an_item_that_nobody_rated_gets_the_mean_of_all():
 
 
 def test_a_user_with_an_empty_training_row_is_skipped():
-    train = ratings([*TRAIN, ("dora", "cocoa", 1.0)], catalogue=Catalogue(["juice", "milk", "tea"]))
+    catalogue = Catalogue(["juice", "milk", "tea"])
+    rows = [*TRAIN, ("dora", "cocoa", 1.0)]
+    train = ratings(rows, catalogue=catalogue, unknown_items="drop")
     assert train.n_users == 4
     for measure in (user_mean_accuracy, item_mean_accuracy, global_mean_accuracy):
         assert measure(train, frame(TEST)).skipped == 2
     assert evaluate(Echo(train.catalogue), train, frame(TEST)).users == 3
+
+
+def test_pairs_that_are_in_train_are_found_and_counted():
+    """Every pair of every user, against a set of pairs; the ids may be of another type."""
+    rng = np.random.default_rng(5)
+    users, items = rng.integers(0, 40, 300), rng.integers(0, 25, 300)
+    pairs = sorted(set(zip(users.tolist(), items.tolist(), strict=True)))
+    seen, rest = pairs[::2], pairs[1::2]
+    train = ratings([(*pair, 3.0) for pair in seen], catalogue=Catalogue(list(range(25))))
+    assert user_mean_accuracy(train, frame([(*pair, 3.0) for pair in rest])).rmse == 0
+    texts = [(str(user), str(item), 3.0) for user, item in rest]
+    assert item_mean_accuracy(train, frame(texts)).rmse == 0
+    for count in (1, 17, len(seen)):
+        chosen = [seen[at] for at in rng.choice(len(seen), count, replace=False)]
+        test = frame([(str(u), str(i), 3.0) for u, i in [*rest, *chosen]])
+        with pytest.raises(DataError, match=rf"^test: {count} rows? with a pair .* in train"):
+            global_mean_accuracy(train, test)
+    with pytest.raises(DataError, match=f"{len(seen)} rows with a pair"):
+        evaluate(Echo(train.catalogue), train, train)
+    other = Catalogue(list(range(24, -1, -1)))  # the same items in another order
+    with pytest.raises(DataError, match=f"{len(seen)} rows with a pair"):
+        evaluate(Echo(other), train, train)
 
 
 def naive(train: pl.DataFrame, test: pl.DataFrame) -> dict[str, Accuracy]:
@@ -232,7 +256,8 @@ def test_split_parts_all_ratings_at_random():
 
 def test_split_of_ratings_with_empty_rows():
     rows = [*TRAIN, ("abe", "cocoa", 1.0), ("zoe", "cocoa", 1.0)]
-    whole = ratings(rows, catalogue=Catalogue(["juice", "milk", "tea"]))
+    catalogue = Catalogue(["juice", "milk", "tea"])
+    whole = ratings(rows, catalogue=catalogue, unknown_items="drop")
     train, test = split(whole, 0.5, np.random.default_rng(0))
     assert len(train.values) + len(test.values) == 5
     assert train.user_ids.to_list() == ["abe", "ann", "bob", "cleo", "zoe"]

@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 from tacit.catalogue import Catalogue
-from tacit.errors import ConfigError
+from tacit.errors import ConfigError, DataError
 from tacit.evaluation import NOTICE, Calibration, calibrate
 from tacit.models.linear import RidgeRule
 from tacit.ratings import Ratings
@@ -185,6 +185,14 @@ def test_a_model_without_a_posterior_is_refused(ratings: tacit.Ratings) -> None:
     test = pl.DataFrame({"user": ["user-00001"], "item": ["film-01"], "rating": [3.0]})
     with pytest.raises(ConfigError, match=r"replay.*FrankWolfe\(local='ridge'\)"):
         calibrate(model, ratings, test)
+
+
+def test_ratings_that_she_predicts_from_are_refused() -> None:
+    own = pl.DataFrame({"user": [1, 2], "item": [0, 1], "rating": [3.0, 4.0]})
+    train = Ratings.from_frame(own, rating_range=(1, 5))
+    stated = Stated(train.catalogue, np.ones((2, 2)), np.ones((2, 2)))
+    with pytest.raises(DataError, match=r"^test: 1 row with a pair of user and item"):
+        calibrate(stated, train, own.head(1))
 
 
 def test_outputs_say_that_they_are_not_private() -> None:

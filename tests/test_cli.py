@@ -65,9 +65,9 @@ def test_synth_writes_what_fit_reads(shell: Shell, tmp_path: Path) -> None:
     code, said, _ = shell(*words, "--per-user", 8, "--test", test, "--items-out", items)
     assert code == 0
     assert "--rating-range -1 1" in said
-    found = shell.json(*words, "--per-user", 8)
+    found = shell.json(*words, "--per-user", 8, "--force")
     assert found == {"train": str(out), "test": None, "items": None, "rating_range": [-1.0, 1.0]}
-    shell(*words, "--per-user", 8, "--test", test)
+    assert shell(*words, "--per-user", 8, "--test", test, "--force")[0] == 0
     assert pl.read_parquet(out).columns == ["user", "item", "rating"]
     assert pl.read_csv(items).columns == ["item", "title"]
     model = tmp_path / "m.tacit"
@@ -161,8 +161,70 @@ def test_evaluate_says_not_private(shell: Shell, folder: Path) -> None:
     assert "NOT PRIVATE" in out
     found = shell.json("evaluate", folder / "m.tacit", *files)
     names = {"rmse", "mae", "ratings", "users", "skipped", "ranking", "calibration", "label"}
-    assert names == set(found)
+    assert names | {"popularity", "train_left_out"} == set(found)
     assert 0.3 < found["rmse"] < 2  # type: ignore[operator]
+
+
+def test_evaluate_shows_exact_popularity_beside_the_lists(shell: Shell, folder: Path) -> None:
+    """With the same k and the same relevant ratings as the lists of the model."""
+    from tacit.evaluation import ExactPopularity, rank
+
+    test = pl.read_csv(folder / "test.csv")
+    files = ("--train", folder / "train.csv", "--test", folder / "test.csv")
+    words = ("evaluate", folder / "m.tacit", *files, "--k", 3, "--relevant", 3)
+    found = shell.json(*words)["popularity"]
+    train = tacit.Ratings.from_file(
+        folder / "train.csv",
+        rating_range=(0.5, 5),
+        catalogue=tacit.Catalogue.from_file(folder / "items.csv"),
+    )
+    expected = rank(ExactPopularity(train), train, test, 3, 3.0)
+    assert found == expected.to_json()
+    lines = shell(*words)[1].splitlines()
+    assert "exact popularity" in lines[1]
+    row = next(line.split() for line in lines if line.startswith("recall@3"))
+    assert row[2] == f"{expected.recall:.4f}"
+    assert any(line.startswith("exact popularity (NOT PRIVATE): ") for line in lines)
+
+
+@pytest.mark.parametrize("how", ["itself", "link", "pattern", "copy", "one pair"])
+def test_evaluate_refuses_a_test_file_that_is_not_held_out(
+    how: str, shell: Shell, folder: Path, tmp_path: Path
+) -> None:
+    train, test = folder / "train.csv", tmp_path / "t.csv"
+    if how == "link":
+        test.symlink_to(train)
+    elif how == "copy":
+        test.write_bytes(train.read_bytes())
+    elif how == "one pair":
+        lines = (folder / "test.csv").read_text() + train.read_text().splitlines()[1] + "\n"
+        test.write_text(lines)
+    tested = {"itself": train, "pattern": folder / "tr*n.csv"}.get(how, test)
+    code, out, err = shell("evaluate", folder / "m.tacit", "--train", train, "--test", tested)
+    assert (code, out) == (2, "")
+    assert "held out" in err
+    assert "split" in err
+    assert ("1 row with a pair of user and item" in err) == (how == "one pair")
+
+
+def test_ratings_outside_the_catalogue_are_dropped_by_name_only(
+    shell: Shell, folder: Path, tmp_path: Path
+) -> None:
+    few, train = tmp_path / "few.csv", pl.read_csv(folder / "train.csv")
+    few.write_text("item\n3\n7\n9\n11\n")
+    outside = train.filter(~pl.col("item").is_in([3, 7, 9, 11])).height
+    words = ("fit", folder / "train.csv", "--items", few, "--epsilon", 1, *RANGE)
+    model = tmp_path / "m.tacit"
+    code, _, err = shell(*words, "-o", model)
+    assert code == 2
+    assert f"{outside} rows with an item that is not in the catalogue" in err
+    assert "--unknown-items drop" in err
+    assert not model.exists()
+    assert shell(*words, "-o", model, "--unknown-items", "drop")[0] == 0
+    files = ("--train", folder / "train.csv", "--test", folder / "test.csv")
+    assert shell.json("evaluate", model, *files)["train_left_out"] == outside
+    assert f"{outside} training ratings left out" in shell("evaluate", model, *files)[1]
+    assert "unknown_items='some'" in shell(*words, "-o", model, "--unknown-items", "some")[2]
 
 
 @pytest.fixture(scope="module")
@@ -273,7 +335,7 @@ def test_wrong_words_are_refused_by_name(shell: Shell) -> None:
     for words, name in (
         (("fit", "x.csv", "--no-such-option"), "--no-such-option"),
         (("fit", "x.csv", "-o", "m", "--epsilon", "one", *RANGE), "--epsilon"),
-        (("fit", "x.csv", "-o", "m", "--epsilon", 1), "--rating-range"),
+        (("fit", __file__, "-o", "m", "--epsilon", 1), "--rating-range"),
         (("fly",), "fly"),
     ):
         code, _, err = shell(*words)

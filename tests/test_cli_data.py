@@ -98,6 +98,19 @@ def test_get_fetches_from_the_official_address_and_checks(shell, tmp_path, monke
     assert pooch.asked[-1][1] is None
 
 
+def test_get_replaces_a_file_of_someone_elses_only_when_forced(shell, tmp_path, monkeypatch):
+    pooch = Downloads()
+    monkeypatch.setitem(sys.modules, "pooch", pooch)
+    (tmp_path / "jester").mkdir()
+    own = tmp_path / "jester" / DATASETS["jester"].downloads[1].name
+    own.write_bytes(b"mine")
+    code, _, err = shell("data", "get", "jester")
+    assert code == 2
+    assert "is not the published one" in err
+    assert (own.read_bytes(), pooch.asked) == (b"mine", [])
+    assert shell("data", "get", "jester", "--force")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("failure", "word"),
     [(ConnectionError("no route"), "is this machine online?"), (ValueError("hash"), "sha256")],

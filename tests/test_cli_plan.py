@@ -137,4 +137,4 @@ def test_a_picture_that_cannot_be_written_is_one_line(plan: Run, tmp_path: Path)
     (tmp_path / "p.svg").mkdir()
     code, _, err = plan(*ASKED, "--plot", tmp_path / "p.svg")
     assert code == 2
-    assert "cannot be written" in err
+    assert "it is a folder; give the name of a file" in err

@@ -176,5 +176,7 @@ def test_a_failed_save_keeps_the_old_file(
 
 
 def test_saving_where_there_is_no_folder(model: tacit.Model, tmp_path: Path) -> None:
-    with pytest.raises(tacit.ModelFileError, match="cannot be written"):
+    with pytest.raises(tacit.ModelFileError, match="its folder does not exist"):
         model.save(tmp_path / "nowhere" / "m.tacit")
+    with pytest.raises(tacit.ModelFileError, match="cannot be written: File name too long"):
+        model.save(tmp_path / ("m" * 300))

@@ -66,7 +66,8 @@ def test_the_quick_way_gives_the_same(
         triples = [(-9, 2, 1.0), (-9, 3, 1.0), *((u, i, v / 2) for u, i, v in drawn), (99, 2, 5.0)]
         frame = frame_of(triples).sort("user", maintain_order=True)
         path = written(tmp_path / "r.parquet", frame)
-        check_same(path, frame, duplicates=duplicates, catalogue=catalogue)
+        asked = {"catalogue": catalogue, "unknown_items": "drop"}
+        check_same(path, frame, duplicates=duplicates, **asked)
 
     check()
 
@@ -150,8 +151,15 @@ def test_errors_are_the_same(
     path = written(tmp_path / "r.parquet", frame_of(triples))
     with pytest.raises(DataError, match=error):
         Ratings.from_file(path, rating_range=STARS)
+    catalogue = Catalogue([7, 8])
     with pytest.raises(DataError, match="no row has an item of the catalogue"):
-        Ratings.from_file(path, rating_range=STARS, catalogue=Catalogue([7, 8]))
+        Ratings.from_file(path, rating_range=STARS, catalogue=catalogue, unknown_items="drop")
+
+
+def test_unknown_items_are_counted_by_the_general_way(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.parquet", frame_of([(1, 1, 1.0), (1, 2, 2.0), (2, 5, 3.0)]))
+    with pytest.raises(DataError, match="column 'item': 1 row with an item that is not"):
+        Ratings.from_file(path, rating_range=STARS, catalogue=Catalogue([1, 2]))
 
 
 def test_the_first_user_may_be_the_lowest_of_all(tmp_path: Path) -> None:

@@ -140,7 +140,8 @@ class TestTopItems:
                 "rating": ratings.values,
             }
         )
-        same = tacit.Ratings.from_frame(frame, rating_range=(1, 5), catalogue=catalogue)
+        asked = {"catalogue": catalogue, "unknown_items": "drop"}
+        same = tacit.Ratings.from_frame(frame, rating_range=(1, 5), **asked)
         by_hand = tacit.fit(same, CONFIG, budget=None)
         for name, array in published(by_hand).items():
             assert np.array_equal(array, published(model)[name]), name

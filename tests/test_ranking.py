@@ -114,10 +114,10 @@ def test_equal_scores_come_in_the_order_of_the_catalogue() -> None:
     assert found.coverage == pytest.approx(2 / 5)
 
 
-def test_an_item_that_is_in_the_training_row_too_counts_as_missed() -> None:
+def test_an_item_that_is_in_the_training_row_too_is_refused() -> None:
     train = ratings(TRAIN, "abcde")
-    found = rank(Fixed(train.catalogue, SCORES), train, frame([("ann", "a", 5.0)]), k=5)
-    assert (found.ndcg, found.recall, found.coverage) == (0.0, 0.0, 0.8)
+    with pytest.raises(DataError, match=r"1 row with a pair .* in train as well"):
+        rank(Fixed(train.catalogue, SCORES), train, frame([("ann", "a", 5.0)]), k=5)
 
 
 def brute_force(

@@ -4,7 +4,9 @@ import copy
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from scipy import sparse
 
 from tacit.catalogue import Catalogue
 from tacit.datasets import RATING_RANGES, rating_range_of
-from tacit.errors import ConfigError, DataError, PrivacyError
+from tacit.errors import ConfigError, DataError, PrivacyError, UnknownItemsError
 from tacit.kernels import csr, pieces
 from tacit.ratings import Columns, Ratings
 
@@ -148,7 +150,7 @@ def test_items_beyond_16_bits_and_rows_of_all_lengths() -> None:
 def test_a_public_catalogue_decides_on_items_and_not_on_users() -> None:
     catalogue = Catalogue(["milk", "tea", "wine"], titles=["Milk", "Tea", "Wine"])
     triples = [*SMALL, ("eve", "rum", 3.0), ("eve", "gin", 2.0), ("bob", "rum", 1.0)]
-    ratings = of(triples, catalogue=catalogue)
+    ratings = of(triples, catalogue=catalogue, unknown_items="drop")
     check_shape(ratings)
     assert contents(ratings) == {
         "ann": {"tea": 4.5},
@@ -158,11 +160,33 @@ def test_a_public_catalogue_decides_on_items_and_not_on_users() -> None:
     assert ratings.catalogue is catalogue
     assert ratings.n_items == 3
     twice = [*triples, ("eve", "rum", 1.0)]
-    assert of(twice, catalogue=catalogue).digest() == ratings.digest()
+    assert of(twice, catalogue=catalogue, unknown_items="drop").digest() == ratings.digest()
     with pytest.raises(DataError, match="no row has an item of the catalogue"):
-        of(SMALL, catalogue=Catalogue(["x", "y"]))
+        of(SMALL, catalogue=Catalogue(["x", "y"]), unknown_items="drop")
     with pytest.raises(DataError, match="at least 2"):
-        of(SMALL, catalogue=Catalogue(["tea"]))
+        of(SMALL, catalogue=Catalogue(["tea"]), unknown_items="drop")
+
+
+@pytest.mark.usefixtures("many_pieces")
+@pytest.mark.parametrize("kind", [str, int])
+def test_ratings_of_unknown_items_are_dropped_only_when_asked(kind: Any, tmp_path: Path) -> None:
+    triples = [(user, kind(10 * item), 3.0) for user in range(5) for item in range(user + 2)]
+    catalogue = Catalogue([kind(10), kind(0), kind(20)])
+    outside = sum(int(item) > 20 for _, item, _ in triples)
+    frame = pl.DataFrame(triples, schema=["user", "item", "rating"], orient="row")
+    frame.write_csv(tmp_path / "r.csv")
+    ways: list[Callable[..., Ratings]] = [
+        partial(of, triples),
+        partial(Ratings.from_frame, frame, rating_range=STARS),
+        partial(Ratings.from_file, tmp_path / "r.csv", rating_range=STARS),
+        partial(Ratings.from_frame, frame.select("user", "item"), implicit=True),
+    ]
+    for way in ways:
+        with pytest.raises(UnknownItemsError, match=f"{outside} rows .* unknown_items='drop'") as e:
+            way(catalogue=catalogue)
+        assert e.value.rows == outside
+        assert way(catalogue=catalogue, unknown_items="drop").values.size == 20 - outside
+        assert way().n_items == 6
 
 
 def test_catalogue_ids_are_matched_across_types() -> None:
@@ -176,7 +200,8 @@ def test_catalogue_ids_are_matched_across_types() -> None:
 
 def test_the_mean_is_over_wanted_ratings_in_any_order() -> None:
     triples = [("a", "x", 1.0), ("a", "y", 2.0), ("b", "x", 1.0), ("a", "x", 4.0), ("a", "z", 5.0)]
-    ratings = of(triples, duplicates="mean", catalogue=Catalogue(["y", "x"]))
+    catalogue = Catalogue(["y", "x"])
+    ratings = of(triples, duplicates="mean", catalogue=catalogue, unknown_items="drop")
     assert contents(ratings) == {"a": {"y": 2.0, "x": 2.5}, "b": {"x": 1.0}}
 
 

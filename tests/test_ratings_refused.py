@@ -125,6 +125,8 @@ def test_bad_rating_ranges_are_refused(rating_range: Any) -> None:
 def test_other_options_are_checked() -> None:
     with pytest.raises(ConfigError, match="duplicates='first'"):
         Ratings.from_arrays([1, 2], [1, 2], [1, 2], rating_range=STARS, duplicates="first")
+    with pytest.raises(ConfigError, match="unknown_items='skip'; give 'error' or 'drop'"):
+        Ratings.from_arrays([1, 2], [1, 2], [1, 2], rating_range=STARS, unknown_items="skip")
     with pytest.raises(ConfigError, match="catalogue is a list"):
         Ratings.from_arrays([1, 2], [1, 2], [1, 2], rating_range=STARS, catalogue=["tea"])
 

@@ -46,7 +46,8 @@ def read(path: Path, lines: list[tuple[str, str, str]], catalogue: Catalogue) ->
     separator = SEPARATORS[path.name]
     texts = [separator.join(line) for line in [("user", "item", "rating"), *lines]]
     path.write_text("\n".join(texts) + "\n")
-    return Ratings.from_file(path, rating_range=RANGE, catalogue=catalogue, duplicates="last")
+    asked = {"catalogue": catalogue, "unknown_items": "drop"}
+    return Ratings.from_file(path, rating_range=RANGE, duplicates="last", **asked)
 
 
 @pytest.fixture(params=["small", "large"])

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         PrivacyLeakWarning,
         TacitError,
         TacitWarning,
+        UnknownItemsError,
         UnknownItemsWarning,
     )
     from tacit.fitting import fit
@@ -76,6 +77,7 @@ __all__ = [
     "TacitError",
     "TacitWarning",
     "ThreadEngine",
+    "UnknownItemsError",
     "UnknownItemsWarning",
     "fit",
     "load",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.catalogue import Catalogue
 from tacit.datasets.scales import rating_range_of
-from tacit.errors import ConfigError, DataError
+from tacit.errors import ConfigError, DataError, UnknownItemsError
 from tacit.ids import Numbered, clean_ids, cuts_of, join_ids, numbered, pieces_of, rows_text
 from tacit.tables import Table
 
@@ -23,6 +23,8 @@ __all__ = [
     "Parts",
     "RatingRange",
     "Rules",
+    "UnknownItems",
+    "any_unknown",
     "assembled",
     "check_rows",
     "joined",
@@ -34,6 +36,9 @@ __all__ = [
 
 Duplicates = Literal["error", "last", "mean"]
 """What to do with a user's second rating of an item."""
+
+UnknownItems = Literal["error", "drop"]
+"""What to do with ratings of items that are not in the catalogue."""
 
 RatingRange = str | Sequence[float]
 """The lowest and the highest rating that are possible, or the name of a dataset."""
@@ -59,6 +64,7 @@ class Rules:
     duplicates: Duplicates
     catalogue: Catalogue | None
     implicit: bool = False
+    unknown_items: UnknownItems = "error"
 
     @classmethod
     def checked(
@@ -67,22 +73,26 @@ class Rules:
         duplicates: str,
         catalogue: Catalogue | None,
         implicit: bool = False,
+        unknown_items: str = "error",
     ) -> "Rules":
         """Check what the caller gave."""
         if not isinstance(implicit, bool):
             raise ConfigError(f"implicit={implicit!r}: expected true or false")
         if duplicates not in get_args(Duplicates):
             raise ConfigError(f"duplicates={duplicates!r}; give 'error', 'last' or 'mean'")
+        if unknown_items not in get_args(UnknownItems):
+            raise ConfigError(f"unknown_items={unknown_items!r}; give 'error' or 'drop'")
         if not isinstance(catalogue, Catalogue | None):
             raise ConfigError(f"catalogue is a {type(catalogue).__name__}; give a tacit.Catalogue")
         if not implicit:
-            return cls(_checked_range(rating_range), duplicates, catalogue)  # type: ignore[arg-type]
+            scale = _checked_range(rating_range)
+            return cls(scale, duplicates, catalogue, False, unknown_items)  # type: ignore[arg-type]
         if rating_range is not None:
             raise ConfigError(
                 f"rating_range={rating_range!r} with implicit=True: interactions have no ratings; "
                 "leave one of the two out"
             )
-        return cls((0.0, 1.0), "last", catalogue, implicit=True)
+        return cls((0.0, 1.0), "last", catalogue, True, unknown_items)  # type: ignore[arg-type]
 
 
 def _checked_range(rating_range: RatingRange | None) -> tuple[float, float]:
@@ -174,8 +184,7 @@ def assembled(table: Table, rules: Rules, shape: Sequence[int] | None = None) ->
     users = numbered(table.pop("user"), cuts, n_users)
     items = numbered(table.pop("item"), cuts, n_items)
     if n_items is None:
-        occur = np.flatnonzero(csr.present(items.pieces, items.low, items.size))
-        catalogue, positions = placed(items, occur, rules.catalogue)
+        catalogue, positions = _found(items, rules, names["item"])
     else:
         catalogue, positions = _in_place(items, rules.catalogue)
     refuse_fewer_than_two(names["item"], "item", len(catalogue))
@@ -197,6 +206,17 @@ def assembled(table: Table, rules: Rules, shape: Sequence[int] | None = None) ->
     return Parts(catalogue, user_ids, *rows.packed(known))
 
 
+def _found(items: Numbered, rules: Rules, name: str) -> tuple[Catalogue, NDArray[np.uint32]]:
+    """The catalogue, and the position in it of each number; unknown items may be an error."""
+    from tacit.kernels.csr import present
+
+    occur = np.flatnonzero(present(items.pieces, items.low, items.size))
+    catalogue, positions = placed(items, occur, rules.catalogue)
+    if rules.unknown_items == "error" and any_unknown(occur, positions):
+        raise UnknownItemsError(name, _count_unknown(items, positions))
+    return catalogue, positions
+
+
 def placed(
     items: Numbered, occur: NDArray[np.int64], catalogue: Catalogue | None
 ) -> tuple[Catalogue, NDArray[np.uint32]]:
@@ -210,6 +230,21 @@ def placed(
     found = catalogue.positions(items.ids(occur))
     positions[occur[found >= 0]] = found[found >= 0]
     return catalogue, positions
+
+
+def any_unknown(occur: NDArray[np.int64], positions: NDArray[np.uint32]) -> bool:
+    """Whether a number that occurs has no position in the catalogue."""
+    from tacit.kernels.csr import UNWANTED
+
+    return bool(np.any(positions[occur] == UNWANTED))
+
+
+def _count_unknown(items: Numbered, positions: NDArray[np.uint32]) -> int:
+    """How many rows have an item without a position in the catalogue."""
+    from tacit.kernels.csr import UNWANTED
+
+    unknown = positions == UNWANTED
+    return sum(int(np.count_nonzero(unknown[piece - items.low])) for piece in items.pieces)
 
 
 def _in_place(items: Numbered, catalogue: Catalogue | None) -> tuple[Catalogue, NDArray[np.uint32]]:

@@ -2,14 +2,24 @@
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["make_folder", "sync_folder", "write_durably"]
+__all__ = ["durable_file", "make_folder", "sync_folder", "write_durably"]
 
 _CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 def write_durably(path: Path, content: bytes, *, owner_only: bool = False) -> None:
+    """Write a whole file or nothing; see `durable_file`."""
+    with durable_file(path, owner_only=owner_only) as file:
+        file.write(content)
+
+
+@contextmanager
+def durable_file(path: Path, *, owner_only: bool = False) -> Iterator[BinaryIO]:
     """Write a whole file or nothing: to a temporary name, synced, renamed, the folder synced.
 
     If this returns, the file survives a loss of power. If it raises, the file at `path` is the old
@@ -22,7 +32,7 @@ def write_durably(path: Path, content: bytes, *, owner_only: bool = False) -> No
         # A new file: what someone may have put at this name, a link say, is not written through.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(temporary, flags, 0o600 if owner_only else 0o666), "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -3,6 +3,7 @@
     TacitError
     ├── ConfigError          a parameter that cannot be used as given
     ├── DataError            ratings, a catalogue or own ratings that cannot be used as given
+    │   └── UnknownItemsError  ratings of items that are not in the catalogue
     ├── PrivacyError         something that would break the promise
     │   └── BudgetExceeded   a release that costs more than what is left
     ├── CheckpointError      a checkpoint folder of another fit, or a damaged one
@@ -28,6 +29,7 @@ __all__ = [
     "PrivacyLeakWarning",
     "TacitError",
     "TacitWarning",
+    "UnknownItemsError",
     "UnknownItemsWarning",
 ]
 
@@ -42,6 +44,24 @@ class ConfigError(TacitError, ValueError):
 
 class DataError(TacitError, ValueError):
     """Ratings, a catalogue or own ratings cannot be used as they are."""
+
+
+class UnknownItemsError(DataError):
+    """Ratings are of items that are not in the catalogue, and were not to be left out.
+
+    Attributes:
+        rows: how many rows of the input there are of such items.
+    """
+
+    def __init__(self, column: str, rows: int) -> None:
+        """Say how many rows are of other items, and what to do."""
+        super().__init__(
+            f"column {column!r}: {rows} row{'' if rows == 1 else 's'} with an item that is not in "
+            "the catalogue; give a catalogue that lists every rated item, or "
+            "unknown_items='drop' to leave such ratings out (on the command line: "
+            "--unknown-items drop)"
+        )
+        self.rows = rows
 
 
 class PrivacyError(TacitError):

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from tacit.assembly import Parts, Rules, check_rows, placed, refuse_fewer_than_two, stored_range
+from tacit.assembly import (
+    Parts,
+    Rules,
+    any_unknown,
+    check_rows,
+    placed,
+    refuse_fewer_than_two,
+    stored_range,
+)
 from tacit.ids import Numbered
 from tacit.parquet_guard import checked_footer
 from tacit.tables import Columns, head_of, is_parquet, places_of
@@ -112,11 +120,16 @@ def _appended(rows: "OrderedRows", batch: pl.DataFrame, signed: bool) -> bool:
     return rows.append(users, items, values, signed=signed)
 
 
-def _finished(rows: "OrderedRows", names: dict[str, str], rules: Rules) -> Parts:
-    """Find the catalogue, then sort, merge and check as in the general way."""
+def _finished(rows: "OrderedRows", names: dict[str, str], rules: Rules) -> Parts | None:
+    """Find the catalogue, then sort, merge and check as in the general way.
+
+    None if items are unknown that must not be: the general way counts them and says so.
+    """
     occur = rows.items
     numbers = Numbered([], 0, int(occur[-1]) + 1)
     catalogue, positions = placed(numbers, occur, rules.catalogue)
+    if rules.unknown_items == "error" and any_unknown(occur, positions):
+        return None
     refuse_fewer_than_two(names["item"], "item", len(catalogue))
     users = rows.users
     merged = rows.finish(positions, len(catalogue), rules.duplicates == "mean")

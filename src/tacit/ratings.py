@@ -10,13 +10,22 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.assembly import Duplicates, Parts, RatingRange, Rules, assembled, joined, with_ones
+from tacit.assembly import (
+    Duplicates,
+    Parts,
+    RatingRange,
+    Rules,
+    UnknownItems,
+    assembled,
+    joined,
+    with_ones,
+)
 from tacit.catalogue import Catalogue
 from tacit.errors import ConfigError, DataError, PrivacyError
 from tacit.ordered import read_ordered
 from tacit.tables import Choice, Columns, Table, column_of, files_of, read_file, read_frame
 
-__all__ = ["Columns", "Duplicates", "RatingRange", "Ratings"]
+__all__ = ["Columns", "Duplicates", "RatingRange", "Ratings", "UnknownItems"]
 
 _GUESS = Columns()
 
@@ -30,9 +39,10 @@ class Ratings:
     the order of the input does not matter.
 
     `rating_range` is public and given: it is never taken from the ratings. With a public
-    `catalogue`, ratings of other items are left out, and a user who has no other ones keeps an
-    empty row, so that the number of users does not depend on the catalogue. Without one, the
-    catalogue is the sorted list of all rated items, which is not public.
+    `catalogue`, ratings of other items are an error, or are left out with unknown_items="drop". A
+    user who has no other ones keeps an empty row, so that the number of users does not depend on
+    the catalogue. Without one, the catalogue is the sorted list of all rated items, which is not
+    public.
 
     `implicit` says that nobody gave ratings: it is only known who interacted with what. Then every
     value is 1, the rating range is (0, 1), and a pair that is given twice counts once.
@@ -72,6 +82,7 @@ class Ratings:
         columns: Columns = _GUESS,
         duplicates: Duplicates = "error",
         catalogue: Catalogue | None = None,
+        unknown_items: UnknownItems = "error",
         implicit: bool = False,
     ) -> "Ratings":
         """Read CSV, TSV, `::`-separated or Parquet files.
@@ -83,12 +94,14 @@ class Ratings:
                 the first three where there is none.
             duplicates: for a user's second rating of an item: "error", or keep the "last" (in
                 the order of lines and files), or the "mean".
-            catalogue: the public list of items; ratings of other items are left out.
+            catalogue: the public list of items.
+            unknown_items: for ratings of items that are not in the catalogue: "error", or "drop"
+                to leave them out.
             implicit: whether there are no ratings, only users and items: who interacted with
                 what. A rating column is not looked at, rating_range is left out, and pairs given
                 twice count once.
         """
-        rules = Rules.checked(rating_range, duplicates, catalogue, implicit)
+        rules = Rules.checked(rating_range, duplicates, catalogue, implicit, unknown_items)
         paths = files_of(source)
         if implicit:
             return cls._of([read_file(path, _pair(columns)) for path in paths], rules)
@@ -106,10 +119,11 @@ class Ratings:
         columns: Columns = _GUESS,
         duplicates: Duplicates = "error",
         catalogue: Catalogue | None = None,
+        unknown_items: UnknownItems = "error",
         implicit: bool = False,
     ) -> "Ratings":
         """Take a polars DataFrame or LazyFrame or a pandas DataFrame; see `from_file`."""
-        rules = Rules.checked(rating_range, duplicates, catalogue, implicit)
+        rules = Rules.checked(rating_range, duplicates, catalogue, implicit, unknown_items)
         if implicit:
             _pair(columns)
         return cls._of([read_frame(frame, columns, implicit=implicit)], rules)
@@ -124,13 +138,14 @@ class Ratings:
         rating_range: RatingRange | None = None,
         duplicates: Duplicates = "error",
         catalogue: Catalogue | None = None,
+        unknown_items: UnknownItems = "error",
         implicit: bool = False,
     ) -> "Ratings":
         """Take three arrays, lists or series of the same length; see `from_file`.
 
         With `implicit` two of them, users and items; values are not looked at.
         """
-        rules = Rules.checked(rating_range, duplicates, catalogue, implicit)
+        rules = Rules.checked(rating_range, duplicates, catalogue, implicit, unknown_items)
         given = {"user": ("users", users), "item": ("items", items)}
         if not implicit:
             given["rating"] = ("values", values)
@@ -147,6 +162,7 @@ class Ratings:
         rating_range: RatingRange | None = None,
         duplicates: Duplicates = "error",
         catalogue: Catalogue | None = None,
+        unknown_items: UnknownItems = "error",
         implicit: bool = False,
     ) -> "Ratings":
         """Take a scipy sparse matrix of users by items; stored zeros are ratings.
@@ -155,7 +171,7 @@ class Ratings:
         its number is its id, or it is the item at that position of the catalogue. With `implicit`
         every stored entry is an interaction, whatever its value.
         """
-        rules = Rules.checked(rating_range, duplicates, catalogue, implicit)
+        rules = Rules.checked(rating_range, duplicates, catalogue, implicit, unknown_items)
         shape: tuple[int, ...] = getattr(matrix, "shape", ())
         if not hasattr(matrix, "tocoo") or len(shape) != 2:
             raise ConfigError(f"matrix is a {type(matrix).__name__}; give a scipy sparse matrix")

@@ -306,13 +306,18 @@ def bad_frames(what: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     if what == "rating out of range":
         first = first.with_columns(item=pl.lit("film-x"), rating=pl.lit(77.0))
         second = second.with_columns(item=pl.lit("film-y"), rating=pl.lit(-3.25))
+    if what == "unknown item":
+        first = first.with_columns(item=pl.lit("film-x"))
+        second = second.with_columns(item=pl.lit("film-y"))
     if what == "no number":
         first = first.with_columns(item=pl.lit("film-x"), rating=pl.lit(math.nan))
         second = second.with_columns(item=pl.lit("film-y"), rating=pl.lit(math.nan))
     return pl.concat([one, first]), pl.concat([two, second])
 
 
-@pytest.mark.parametrize("what", ["rating out of range", "no number", "given twice"])
+@pytest.mark.parametrize(
+    "what", ["rating out of range", "no number", "given twice", "unknown item"]
+)
 def test_errors_are_the_same_for_neighbours(what: str) -> None:
     """They say how many rows are wrong (CONTRIBUTING.md says so), and nothing else about them."""
     said = []

@@ -14,14 +14,16 @@ from tacit.audit.people import Law, Levels
 from tacit.audit.progress import UNTOLD, Steps
 from tacit.audit.reconstruction import Reading, read_rows, steps_of_reading
 from tacit.audit.subjects import Subject
+from tacit.durable import durable_file
 from tacit.errors import ConfigError
 from tacit.experiments.style import INK, QUIET, calm_style, check_matplotlib
+from tacit.outputs import Kind, Output, check_replaceable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_picture", "draw"]
+__all__ = ["check_picture", "draw", "files_of_picture"]
 
 _ENDINGS = (".svg", ".png")
 _DISHES = ("lentil soup", "plum cake", "rye bread", "fish stew", "apple pie", "spinach")
@@ -41,34 +43,46 @@ class _Line:
     average: float | None
 
 
-def check_picture(path: Path) -> None:
+def check_picture(path: Path, *, overwrite: bool = False) -> None:
     """Refuse a picture that cannot be drawn, before anything is computed."""
     if path.suffix not in ("", *_ENDINGS):
         raise ConfigError(
             f"picture={path}: expected a name that ends in .svg or .png, or in neither for both"
         )
-    if not path.parent.is_dir():
-        raise ConfigError(f"picture={path}: its folder does not exist")
+    for file in files_of_picture(path):
+        check_replaceable(Output("picture", file, Kind.PICTURE), overwrite=overwrite)
     check_matplotlib()
 
 
+def files_of_picture(path: Path) -> list[Path]:
+    """The files that are drawn: the given one, or two for a name with no ending."""
+    return [path] if path.suffix else [path.with_suffix(ending) for ending in _ENDINGS]
+
+
 def draw(
-    path: Path, subject: Subject, seed: int = 0, people: int = 40, steps: Steps = UNTOLD
+    path: Path,
+    subject: Subject,
+    seed: int = 0,
+    people: int = 40,
+    *,
+    overwrite: bool = False,
+    steps: Steps = UNTOLD,
 ) -> None:
     """Read made-up people's ratings with and without privacy, and draw one who is typical.
 
     A path with no ending gives two files, .svg and .png.
     """
-    check_picture(path)
+    check_picture(path, overwrite=overwrite)
     steps.plan(2 * steps_of_reading(people))
     free, law = read_rows(subject, None, people, seed, steps)
     private, _ = read_rows(subject, subject.budget, people, seed, steps)
     lines = _lines(free, private, law, subject.budget.epsilon)
     with calm_style():
         figure = _drawn(lines, people)
-        for ending in [path.suffix] if path.suffix else _ENDINGS:
-            file = path.with_suffix(ending)
-            figure.savefig(file, dpi=160, metadata=_metadata(file))
+        for name in files_of_picture(path):
+            with durable_file(name) as file:
+                form = name.suffix[1:]
+                figure.savefig(file, format=form, dpi=160, metadata=_metadata(name))
 
 
 def _metadata(path: Path) -> dict[str, None] | None:

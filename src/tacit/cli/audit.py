@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import AsJson, show_json
+from tacit.cli.options import AsJson, Force, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,25 +65,25 @@ def run(
         Path | None,
         typer.Option(help="Draw what is read about one person: .svg, .png, no ending: both."),
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Attack the promise. Made-up people, real noise; exit code 1 if anything does not hold."""
     from tacit.audit import Scale
 
-    if output is not None:
-        _check_output(output)
+    _check_outputs(target, output, picture, force)
     scale = Scale(trials=trials, seed=seed, quick=quick)
     found: Algorithm | Model = _found(target, settings or [])
     budget = _budget(found, epsilon, delta, neighbours, accounting)
     if picture is not None:
         _draw(found, budget, rating_range, picture, seed or 0)
     result = _audited(found, budget, rating_range, parts, scale)
-    if output is not None:
-        _write(result, output)
     if as_json:
         show_json(result.to_json())
     else:
         typer.echo(result.text())
+    if output is not None:
+        _write(result, output, force)
     if not result.holds:
         raise typer.Exit(1)
 
@@ -177,7 +177,10 @@ def _draw(
     picture: Path,
     seed: int,
 ) -> None:
-    """Draw what someone who knows everyone else reads about one made-up person."""
+    """Draw what someone who knows everyone else reads about one made-up person.
+
+    What is replaced was checked before.
+    """
     from tacit.audit.picture import draw
     from tacit.audit.progress import Steps
     from tacit.audit.subjects import Subject, subject_of_model
@@ -190,26 +193,36 @@ def _draw(
     else:
         return
     with _bar() as progress:
-        draw(picture, subject, seed, steps=Steps(partial(progress, "picture")))
+        steps = Steps(partial(progress, "picture"))
+        draw(picture, subject, seed, overwrite=True, steps=steps)
 
 
-def _check_output(output: Path) -> None:
-    """Refuse a page that cannot be written, before an hour of attacks."""
+def _check_outputs(target: str, output: Path | None, picture: Path | None, force: bool) -> None:
+    """Refuse files that cannot be written, before an hour of attacks."""
+    from tacit.audit.picture import check_picture, files_of_picture
     from tacit.audit.result import check_page
-    from tacit.cli.fit import check_folder
+    from tacit.outputs import Kind, Output, check_outputs
 
-    check_page(output.name)
-    check_folder(output)
+    if output is not None:
+        check_page(output.name)
+    drawn = [] if picture is None else files_of_picture(picture)
+    pages = [] if output is None else [Output("--output", output, Kind.AUDIT)]
+    pages += [Output("--picture", file, Kind.PICTURE) for file in drawn]
+    check_outputs(pages, [Path(target)], force=force)
+    if picture is not None:
+        check_picture(picture, overwrite=force)
 
 
-def _write(result: "Audit", output: Path) -> None:
+def _write(result: "Audit", output: Path, force: bool) -> None:
     """Write the page in the form that its name says."""
     import json
 
     from tacit.durable import write_durably
+    from tacit.outputs import Kind, Output, check_replaceable
 
     if output.suffix == ".json":
         content = json.dumps(result.to_json(), indent=2) + "\n"
     else:
         content = result.page() if output.suffix == ".html" else result.text() + "\n"
+    check_replaceable(Output("--output", output, Kind.AUDIT), overwrite=force)
     write_durably(output, content.encode())

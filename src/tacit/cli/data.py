@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, show_json
+from tacit.cli.options import AsJson, Force, show_json
 
 if TYPE_CHECKING:
     from tacit.datasets import Dataset
@@ -64,7 +64,7 @@ def show_one(name: Name, as_json: AsJson = False) -> None:
 
 
 @app.command("get")
-def get(name: Name, as_json: AsJson = False) -> None:
+def get(name: Name, force: Force = False, as_json: AsJson = False) -> None:
     """Download a dataset that anyone may have. For the others, say how to get them."""
     from tacit.datasets.fetch import fetch
     from tacit.datasets.named import dataset_named
@@ -72,7 +72,7 @@ def get(name: Name, as_json: AsJson = False) -> None:
     dataset = dataset_named(name)
     if dataset.downloads:
         typer.echo(f"{dataset.title}: {dataset.licence}", err=True)
-    files = fetch(dataset)
+    files = fetch(dataset, overwrite=force)
     if as_json:
         show_json({"name": dataset.name, "files": files})
         return

@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.options import Force
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tacit.catalogue import Catalogue
     from tacit.evaluation import Accuracy, Calibration, Ranking
     from tacit.models import Model
@@ -18,6 +22,7 @@ def run(
     folder: Annotated[Path, typer.Option(help="Where the files of the demo go.")] = Path("demo"),
     users: Annotated[int, typer.Option(help="How many made-up users.")] = 100_000,
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
+    force: Force = False,
 ) -> None:
     """See it all on made-up ratings. Certificate, accuracy, recommendations and a report."""
     from tacit.catalogue import Catalogue
@@ -27,7 +32,7 @@ def run(
     from tacit.ratings import Ratings
 
     _say(f"1. {users} made-up users rate films that do not exist")
-    files = _make_files(folder, users)
+    files = _make_files(folder, users, force)
     catalogue = Catalogue.from_file(files["items"])
     train, test = (
         Ratings.from_file(files[part], rating_range="synthetic-tastes", catalogue=catalogue)
@@ -35,7 +40,7 @@ def run(
     )
 
     _say(f"2. learn from them with epsilon = {epsilon:g}, and write what may be published")
-    fit(train, epsilon=epsilon).save(files["model"])
+    fit(train, epsilon=epsilon).save(files["model"], overwrite=True)
     model = load(files["model"])
     typer.echo(model.certificate.text())
     checked = model.verify()
@@ -61,25 +66,39 @@ def run(
         person=person,
         recommendations=recommendations,
         measures=_measures(model, train, test),
+        overwrite=True,
     )
     _say(f"wrote {files['model']} and {files['report']}")
 
 
-def _make_files(folder: Path, users: int) -> dict[str, Path]:
+def _make_files(folder: Path, users: int, force: bool) -> dict[str, Path]:
+    """Make up the ratings; files that are there are replaced if an earlier demo wrote them."""
+    from tacit.cli.synth import write_frame
     from tacit.datasets.synthetic import synthesise
     from tacit.errors import ConfigError
 
+    names = ("train.parquet", "test.parquet", "items.csv", "model.tacit", "report.html")
+    files = {name.partition(".")[0]: folder / name for name in names}
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        _claim(folder, files.values(), force)
     except OSError as error:
         raise ConfigError(f"--folder {folder}: {error.strerror}") from None
     made = synthesise("tastes", users=users, items=400, per_user=60, seed=7, test_fraction=0.02)
-    names = ("train.parquet", "test.parquet", "items.csv", "model.tacit", "report.html")
-    files = {name.partition(".")[0]: folder / name for name in names}
-    made.train.write_parquet(files["train"])
-    made.test.write_parquet(files["test"])
-    made.items.write_csv(files["items"])
+    for part, frame in (("train", made.train), ("test", made.test), ("items", made.items)):
+        write_frame(frame, files[part])
     return files
+
+
+def _claim(folder: Path, files: "Iterable[Path]", force: bool) -> None:
+    """Refuse a folder with such files that no demo wrote; mark it as one of a demo's own."""
+    from tacit.durable import write_durably
+    from tacit.outputs import Kind, Output, check_outputs
+
+    mark = folder / ".tacit-demo"
+    outputs = [Output("--folder", file, Kind.RATINGS) for file in files]
+    check_outputs(outputs, force=force or mark.is_file())
+    write_durably(mark, b"The files of `tacit demo` in this folder are replaced by the next one.\n")
 
 
 def _measures(model: "Model", train: "Ratings", test: "Ratings") -> "list[Ranking | Calibration]":

@@ -1,10 +1,10 @@
 """tacit evaluate: quality on held-out ratings, for the owner of the data. NOT PRIVATE."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from tacit.cli.lists import show_lists
+from tacit.cli.lists import POPULARITY, POPULARITY_NOTE, show_left_out, show_lists
 from tacit.cli.options import (
     AsJson,
     ItemColumn,
@@ -15,7 +15,15 @@ from tacit.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import polars as pl
+
     from tacit.evaluation import Accuracy, Calibration, Ranking
+    from tacit.models import Model
+    from tacit.ratings import Ratings
+    from tacit.tables import Choice, Columns
 
 __all__ = ["run"]
 
@@ -36,36 +44,80 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Measure quality (NOT PRIVATE). The figures come straight from held-out ratings."""
-    import polars as pl
-
-    from tacit.evaluation import calibrate, evaluate
+    from tacit.evaluation import ExactPopularity, calibrate, evaluate
     from tacit.models import load
-    from tacit.ratings import Ratings
-    from tacit.tables import Columns, files_of, read_file
+    from tacit.tables import Columns
 
+    inputs, tested = _apart(train, test)
     found = load(model)
     columns = Columns(user_column, item_column, rating_column)
-    rows = Ratings.from_file(
-        train,
-        rating_range=None if found.implicit else found.rating_range,
-        columns=columns,
-        catalogue=found.catalogue,
-        implicit=found.implicit,
-    )
-    roles = columns.pair if found.implicit else columns.roles
-    tables = [pl.DataFrame(read_file(path, roles)) for path in files_of(test)]
-    held_out = pl.concat(tables, how="vertical_relaxed")
+    rows, left_out = _training(found, inputs, columns)
+    held_out = _held_out(tested, columns.pair if found.implicit else columns.roles)
     length = min(10, len(found.catalogue)) if k is None else k
     if found.implicit:
-        show_lists(found, rows, held_out, length, as_json)
+        show_lists(found, (rows, left_out), held_out, length, as_json)
         return
     accuracy = evaluate(found, rows, held_out)
-    ranking = _ranking((found, rows, held_out, length, relevant))
-    calibration = calibrate(found, rows, held_out) if found.knows_std else None
+    measured = _Measured(
+        accuracy,
+        _ranking((found, rows, held_out, length, relevant)),
+        _ranking((ExactPopularity(rows), rows, held_out, length, relevant)),
+        calibrate(found, rows, held_out) if found.knows_std else None,
+        left_out,
+    )
     if as_json:
-        _show_json(accuracy, ranking, calibration)
+        _show_json(measured)
     else:
-        _show(accuracy, ranking, calibration)
+        _show(measured)
+
+
+class _Measured(NamedTuple):
+    """Everything that is shown; `popularity` has the lists of exact popularity."""
+
+    accuracy: "Accuracy"
+    ranking: "Ranking | None"
+    popularity: "Ranking | None"
+    calibration: "Calibration | None"
+    train_left_out: int
+
+
+def _apart(train: list[str], test: list[str]) -> "tuple[list[Path], list[Path]]":
+    """Return the files of both parts; refuse a file that is in both."""
+    from tacit.errors import DataError
+    from tacit.tables import files_of
+
+    inputs, tested = files_of(train), files_of(test)
+    for path in tested:
+        if any(path.samefile(other) for other in inputs):
+            raise DataError(
+                f"--test {path}: it is also a file of --train, so nothing in it is held out; split "
+                "the ratings into two files, fit on one, and give it as --train"
+            )
+    return inputs, tested
+
+
+def _training(model: "Model", paths: "list[Path]", columns: "Columns") -> "tuple[Ratings, int]":
+    """Read what users predict from, and count ratings of items that the model does not have."""
+    from tacit.errors import UnknownItemsError
+    from tacit.ratings import Ratings
+
+    options: dict[str, Any] = {"columns": columns, "implicit": model.implicit}
+    options |= {"rating_range": None if model.implicit else model.rating_range}
+    options |= {"catalogue": model.catalogue}
+    try:
+        return Ratings.from_file(paths, **options), 0
+    except UnknownItemsError as error:  # as after --top-items
+        return Ratings.from_file(paths, unknown_items="drop", **options), error.rows
+
+
+def _held_out(paths: "list[Path]", roles: "Mapping[str, Choice]") -> "pl.DataFrame":
+    """Read held-out ratings of all files as one table."""
+    import polars as pl
+
+    from tacit.tables import read_file
+
+    tables = [pl.DataFrame(read_file(path, roles)) for path in paths]
+    return pl.concat(tables, how="vertical_relaxed")
 
 
 def _ranking(arguments: tuple[Any, ...]) -> "Ranking | None":
@@ -79,61 +131,70 @@ def _ranking(arguments: tuple[Any, ...]) -> "Ranking | None":
         return None
 
 
-def _show_json(
-    accuracy: "Accuracy", ranking: "Ranking | None", calibration: "Calibration | None"
-) -> None:
-    parts = {"ranking": ranking, "calibration": calibration}
-    facts = accuracy.to_json()
+def _show_json(measured: _Measured) -> None:
+    names = ("ranking", "popularity", "calibration")
+    parts = {name: getattr(measured, name) for name in names}
+    facts = measured.accuracy.to_json()
     del facts["notice"]
     facts |= {name: part and part.to_json() for name, part in parts.items()}
-    show_json(facts | {"label": "NOT PRIVATE"})
+    show_json(facts | {"train_left_out": measured.train_left_out, "label": "NOT PRIVATE"})
 
 
-def _show(
-    accuracy: "Accuracy", ranking: "Ranking | None", calibration: "Calibration | None"
-) -> None:
+def _show(measured: _Measured) -> None:
     """Print one table for a person, and what it was measured on."""
     from rich.console import Console
     from rich.table import Table
 
+    accuracy, ranking, _, calibration, left_out = measured
     typer.echo("NOT PRIVATE: computed from held-out ratings, for the owner of the data")
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("measure")
     table.add_column("found", justify="right")
+    if ranking is not None:
+        table.add_column(POPULARITY, justify="right")
     if calibration is not None:
         table.add_column("if stds were right", justify="right")
-    for name, *values in _rows(accuracy, ranking, calibration):
-        table.add_row(name, *(f"{value:.4f}" for value in values))
+    for name, *values in _rows(measured):
+        table.add_row(name, *("" if value is None else f"{value:.4f}" for value in values))
     Console(soft_wrap=True, markup=False, highlight=False).print(table)
     typer.echo(f"{accuracy.ratings} ratings of {accuracy.users} users, {accuracy.skipped} skipped")
+    show_left_out(left_out)
     if ranking is None:
         typer.echo("no ranking: no held-out rating is high enough; give a lower --relevant")
     else:
         good = f"a rating of at least {ranking.relevant:g}"
         typer.echo(f"lists of {ranking.k} for {ranking.lists} users, {ranking.people} with {good}")
+        typer.echo(POPULARITY_NOTE)
     if calibration is None:
         typer.echo("no stds: the local rule of this model knows no uncertainty")
 
 
-def _rows(
-    accuracy: "Accuracy", ranking: "Ranking | None", calibration: "Calibration | None"
-) -> list[tuple[str, *tuple[float, ...]]]:
-    """Name every figure; those of the stds stand beside what they should be."""
-    rows: list[tuple[str, *tuple[float, ...]]] = [("RMSE", accuracy.rmse), ("MAE", accuracy.mae)]
-    if ranking is not None:
+_Row = tuple[str, *tuple[float | None, ...]]
+
+
+def _rows(measured: _Measured) -> list[_Row]:
+    """Name every figure; lists stand beside exact popularity, stds beside what they should be."""
+    accuracy, ranking, popularity, calibration, _ = measured
+    rows: list[_Row] = [("RMSE", accuracy.rmse), ("MAE", accuracy.mae)]
+    if ranking is not None and popularity is not None:
         rows += [
-            (f"NDCG@{ranking.k}", ranking.ndcg),
-            (f"recall@{ranking.k}", ranking.recall),
-            (f"coverage@{ranking.k}", ranking.coverage),
+            (f"{shown}@{ranking.k}", getattr(ranking, name), getattr(popularity, name))
+            for name, shown in (("ndcg", "NDCG"), ("recall", "recall"), ("coverage", "coverage"))
         ]
-    if calibration is not None:
-        rows += [
-            ("within 1 std", calibration.within_one, calibration.expected_one),
-            ("within 2 stds", calibration.within_two, calibration.expected_two),
-            ("mean square of error/std", calibration.mean_square, calibration.expected_square),
-        ]
-        rows += [
+    if calibration is None:
+        return rows
+    gap = () if ranking is None else (None,)
+    return rows + [(name, found, *gap, right) for name, found, right in _std_rows(calibration)]
+
+
+def _std_rows(calibration: "Calibration") -> list[tuple[str, float, float]]:
+    """Name the figures of the stds: found, and what they should be."""
+    return [
+        ("within 1 std", calibration.within_one, calibration.expected_one),
+        ("within 2 stds", calibration.within_two, calibration.expected_two),
+        ("mean square of error/std", calibration.mean_square, calibration.expected_square),
+        *(
             (f"RMSE where std is about {tenth.std:.3f}", tenth.rmse, tenth.expected)
             for tenth in calibration.deciles
-        ]
-    return rows
+        ),
+    ]

@@ -12,6 +12,7 @@ from tacit.cli.options import (
     AsJson,
     Delta,
     Duplicates,
+    Force,
     Implicit,
     ItemColumn,
     ItemsPath,
@@ -22,18 +23,19 @@ from tacit.cli.options import (
     Strict,
     Threads,
     TopItems,
+    UnknownItemsName,
     UserColumn,
     show_json,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tacit.algorithms import Algorithm
     from tacit.budget import PrivacyBudget
     from tacit.models import Model
 
-__all__ = ["algorithm_of", "budget_of", "check_folder", "report", "run", "with_bar"]
+__all__ = ["algorithm_of", "budget_of", "checked_files", "report", "run", "with_bar"]
 
 
 def run(
@@ -54,6 +56,7 @@ def run(
     accounting: AccountingName = "exact",
     no_privacy: NoPrivacy = False,
     items: ItemsPath = None,
+    unknown_items: UnknownItemsName = "error",
     top_items: TopItems = None,
     max_ratings: Annotated[
         int | None, typer.Option(help="At most this many ratings a user count.")
@@ -78,6 +81,7 @@ def run(
     duplicates: Duplicates = "error",
     noise_seed_unsafe: NoiseSeed = None,
     strict: Strict = False,
+    force: Force = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say what was chosen, and why.")
     ] = False,
@@ -86,18 +90,19 @@ def run(
     """Learn privately from ratings. Writes a model file, which may be published."""
     budget = budget_of(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
     config = algorithm_of(algorithm, settings or [], max_ratings, implicit=implicit)
-    check_folder(output)
+    paths = checked_files(ratings, output, [items], checkpoint=checkpoint, force=force)
     from tacit.catalogue import Catalogue
     from tacit.engines import ThreadEngine
     from tacit.ratings import Columns, Ratings
 
     engine = ThreadEngine(threads)
     rows = Ratings.from_file(
-        ratings,
+        paths,
         rating_range=rating_range,
         columns=Columns(user_column, item_column, rating_column),
         duplicates=duplicates,  # type: ignore[arg-type]  # checked there
         catalogue=Catalogue.from_file(items) if items else None,
+        unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
         implicit=implicit,
     )
     options: dict[str, Any] = {"engine": engine, "checkpoint": checkpoint}
@@ -106,7 +111,7 @@ def run(
     from tacit.fitting import fit
 
     model = with_bar(lambda bar: fit(rows, config, budget=budget, progress=bar, **options))
-    model.save(output)
+    model.save(output, overwrite=force)
     report(model, output, as_json, explain=explain)
 
 
@@ -180,12 +185,23 @@ def with_bar(fit: "Callable[[Callable[[int, int], None]], Model]") -> "Model":
         return fit(progress)
 
 
-def check_folder(output: Path) -> None:
-    """Refuse an output that cannot be written, before any budget is spent."""
-    from tacit.errors import ConfigError
+def checked_files(
+    ratings: list[str],
+    output: Path,
+    others: "Sequence[Path | None]",
+    *,
+    checkpoint: Path | None,
+    force: bool,
+) -> list[Path]:
+    """Return the files of ratings; refuse a model that cannot be written, before any is read."""
+    from tacit.outputs import Kind, Output, check_outputs
+    from tacit.tables import files_of
 
-    if not output.parent.is_dir():
-        raise ConfigError(f"--output {output}: its folder does not exist")
+    paths = files_of(ratings)
+    inputs = [*paths, *(path for path in others if path is not None)]
+    model = Output("--output", output, Kind.MODEL)
+    check_outputs([model], inputs, checkpoint=checkpoint, force=force)
+    return paths
 
 
 def report(model: "Model", output: Path, as_json: bool, *, explain: bool = False) -> None:

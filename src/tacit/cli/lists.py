@@ -1,6 +1,6 @@
 """What `tacit evaluate` shows for a model of interactions: lists, beside the most popular items."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from tacit.models import Model
     from tacit.ratings import Ratings
 
-__all__ = ["show_lists"]
+__all__ = ["POPULARITY", "POPULARITY_NOTE", "show_left_out", "show_lists"]
+
+POPULARITY = "exact popularity"
+"""The head of the column for lists of the most popular items, counted without noise."""
+POPULARITY_NOTE = f"{POPULARITY} (NOT PRIVATE): everyone is shown what most people have in train"
 
 
 def show_lists(
-    model: "Model", train: "Ratings", test: "pl.DataFrame", k: int, as_json: bool
+    model: "Model", train: "tuple[Ratings, int]", test: "pl.DataFrame", k: int, as_json: bool
 ) -> None:
     """Measure lists of k items and show them (NOT PRIVATE). Every held-out item is relevant."""
     from rich.console import Console
@@ -24,18 +28,28 @@ def show_lists(
 
     from tacit.evaluation import ExactPopularity, rank
 
-    found, popular = rank(model, train, test, k), rank(ExactPopularity(train), train, test, k)
+    rows, left_out = train
+    found, popular = rank(model, rows, test, k), rank(ExactPopularity(rows), rows, test, k)
     if as_json:
-        parts = {"ranking": found.to_json(), "popularity": popular.to_json()}
+        parts: dict[str, Any] = {"ranking": found.to_json(), "popularity": popular.to_json()}
+        parts |= {"train_left_out": left_out}
         show_json({**parts, "label": "NOT PRIVATE"})
         return
     typer.echo("NOT PRIVATE: computed from held-out interactions, for the owner of the data")
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("measure")
     table.add_column("found", justify="right")
-    table.add_column("the most popular, exactly", justify="right")
+    table.add_column(POPULARITY, justify="right")
     for name, shown in (("ndcg", "NDCG"), ("recall", "recall"), ("coverage", "coverage")):
         pair = (getattr(found, name), getattr(popular, name))
         table.add_row(f"{shown}@{k}", *(f"{value:.4f}" for value in pair))
     Console(soft_wrap=True, markup=False, highlight=False).print(table)
     typer.echo(f"lists of {k} for {found.lists} users")
+    typer.echo(POPULARITY_NOTE)
+    show_left_out(left_out)
+
+
+def show_left_out(rows: int) -> None:
+    """Say how many training ratings are of items that the model does not have, if any."""
+    if rows:
+        typer.echo(f"{rows} training ratings left out: the model does not have their items")

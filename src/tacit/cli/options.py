@@ -18,6 +18,7 @@ __all__ = [
     "AsJson",
     "Delta",
     "Duplicates",
+    "Force",
     "Implicit",
     "ItemColumn",
     "ItemsPath",
@@ -30,6 +31,7 @@ __all__ = [
     "Strict",
     "Threads",
     "TopItems",
+    "UnknownItemsName",
     "UserColumn",
     "read_own",
     "show_json",
@@ -48,6 +50,13 @@ ItemColumn = Annotated[str | None, typer.Option(help="Name of the item column.")
 RatingColumn = Annotated[str | None, typer.Option(help="Name of the rating column.")]
 ItemsPath = Annotated[
     Path | None, typer.Option(help="Public catalogue: a file with columns item, title.")
+]
+UnknownItemsName = Annotated[
+    str,
+    typer.Option(
+        "--unknown-items",
+        help="error, or drop to leave out ratings of items that --items does not list.",
+    ),
 ]
 TopItems = Annotated[
     int | None,
@@ -70,6 +79,10 @@ NoPrivacy = Annotated[
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores if left out.")]
 Duplicates = Annotated[str, typer.Option(help="error, last or mean, for pairs given twice.")]
 NoiseSeed = Annotated[int | None, typer.Option(help="Repeatable noise: NOT PRIVATE.")]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace a file that is there, whatever it is; never an input."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import AsJson, show_json
+from tacit.cli.options import AsJson, Force, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +41,7 @@ def run(
         bool, typer.Option("--tables", help="Show the paper's two comparison tables too.")
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Where a picture goes (.svg or .png).")] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """See what the theory promises. Rounds, noise and error bounds, from public numbers only."""
@@ -49,7 +50,7 @@ def run(
     from tacit.theory.picture import check_picture, draw_plan
 
     if plot:
-        check_picture(plot)
+        check_picture(plot, overwrite=force)
     relation = PrivacyBudget(epsilon, delta, neighbours).neighbours  # type: ignore[arg-type]
     problem = Problem.by_rule(
         users=users,
@@ -65,7 +66,7 @@ def run(
     )
     plan = make_plan(problem, relation)
     if plot:
-        draw_plan(plan, plot)
+        draw_plan(plan, plot, overwrite=force)
     if as_json:
         show_json(plan.to_json())
         return

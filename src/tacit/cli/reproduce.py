@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import AsJson, show_json
+from tacit.cli.options import AsJson, Force, show_json
 
 if TYPE_CHECKING:
     from tacit.experiments import Experiment, Options, Outcome
@@ -35,6 +35,7 @@ def run(
     stored: Annotated[
         bool, typer.Option("--stored", help="Compute nothing; table and figure of what is there.")
     ] = False,
+    force: Force = False,
     show_list: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -49,7 +50,13 @@ def run(
         raise ConfigError("give the NAME of an experiment; `tacit reproduce --list` has them all")
     experiment = read_experiment(name)
     options = Options(
-        draws=draws, quick=quick, output=output, runs=runs, retry=retry, stored=stored
+        draws=draws,
+        quick=quick,
+        output=output,
+        runs=runs,
+        retry=retry,
+        stored=stored,
+        force=force,
     )
     outcome = _with_bar(experiment, options)
     _report(experiment, outcome, as_json)

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import AsJson, show_json
+from tacit.cli.options import AsJson, Force, show_json
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["run"]
+__all__ = ["run", "write_frame"]
 
 
 def run(
@@ -42,24 +42,22 @@ def run(
         Path | None, typer.Option("--items-out", help="Where the public list of items goes.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same ratings.")] = 0,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Make up ratings. The paper's rank-one matrix, a realistic catalogue, or a hard family."""
     from tacit.datasets.synthetic import synthesise
-    from tacit.errors import ConfigError
 
-    for path in filter(None, (output, test, titles)):
-        if path.suffix not in {".parquet", ".csv"}:
-            raise ConfigError(f"{path}: expected a name that ends in .parquet or .csv")
+    _check({"--output": output, "--test": test, "--items-out": titles}, force)
     held_out = 0.01 if test else 0.0
     made = synthesise(
         kind, users=users, items=items, per_user=per_user, seed=seed, test_fraction=held_out
     )
-    _write(made.train, output)
+    write_frame(made.train, output)
     if test:
-        _write(made.test, test)
+        write_frame(made.test, test)
     if titles:
-        _write(made.items, titles)
+        write_frame(made.items, titles)
     lo, hi = made.rating_range
     if as_json:
         written = {"train": output, "test": test, "items": titles, "rating_range": [lo, hi]}
@@ -70,11 +68,25 @@ def run(
         typer.echo(f"wrote {output}; fit it with --rating-range {lo:g} {hi:g}")
 
 
-def _write(frame: "pl.DataFrame", path: Path) -> None:
-    """Write a frame as its file name says."""
+def _check(files: dict[str, Path | None], force: bool) -> None:
+    """Refuse names of no known form, and files that are there: nobody knows whose they are."""
+    from tacit.errors import ConfigError
+    from tacit.outputs import Kind, Output, check_outputs
+
+    given = [(name, path) for name, path in files.items() if path is not None]
+    for name, path in given:
+        if path.suffix not in {".parquet", ".csv"}:
+            raise ConfigError(f"{name} {path}: expected a name that ends in .parquet or .csv")
+    check_outputs([Output(name, path, Kind.RATINGS) for name, path in given], force=force)
+
+
+def write_frame(frame: "pl.DataFrame", path: Path) -> None:
+    """Write a frame as its file name says, whole or not at all."""
+    from tacit.durable import durable_file
     from tacit.errors import DataError
 
     try:
-        frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
+        with durable_file(path) as file:
+            frame.write_csv(file) if path.suffix == ".csv" else frame.write_parquet(file)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}") from None

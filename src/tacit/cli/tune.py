@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.fit import algorithm_of, budget_of, check_folder, report, with_bar
+from tacit.cli.fit import algorithm_of, budget_of, checked_files, report, with_bar
 from tacit.cli.options import (
     AccountingName,
     AsJson,
     Delta,
     Duplicates,
+    Force,
     ItemColumn,
     ItemsPath,
     NeighboursName,
@@ -22,6 +23,7 @@ from tacit.cli.options import (
     Strict,
     Threads,
     TopItems,
+    UnknownItemsName,
     UserColumn,
 )
 
@@ -58,6 +60,7 @@ def run(
     no_privacy: NoPrivacy = False,
     share: Annotated[float, typer.Option(help="Of the budget, for the search.")] = 0.3,
     items: ItemsPath = None,
+    unknown_items: UnknownItemsName = "error",
     top_items: TopItems = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder that lets a killed search go on.")
@@ -69,12 +72,14 @@ def run(
     duplicates: Duplicates = "error",
     noise_seed_unsafe: NoiseSeed = None,
     strict: Strict = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Choose among candidates privately and fit the best. The search is paid for, too."""
     budget = budget_of(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
     configs = _candidates(candidate or [], candidates)
-    check_folder(output)
+    others = [items, candidates]
+    paths = checked_files(ratings, output, others, checkpoint=checkpoint, force=force)
     from tacit.catalogue import Catalogue
     from tacit.engines import ThreadEngine
     from tacit.ratings import Columns, Ratings
@@ -82,17 +87,18 @@ def run(
 
     engine = ThreadEngine(threads)
     rows = Ratings.from_file(
-        ratings,
+        paths,
         rating_range=rating_range,
         columns=Columns(user_column, item_column, rating_column),
         duplicates=duplicates,  # type: ignore[arg-type]  # checked there
         catalogue=Catalogue.from_file(items) if items else None,
+        unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
     )
     options: dict[str, Any] = {"share": share, "engine": engine, "checkpoint": checkpoint}
     options |= {"noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict}
     model = with_bar(lambda bar: tune(rows, configs, budget=budget, progress=bar, **options))
-    model.save(output)
+    model.save(output, overwrite=force)
     report(model, output, as_json)
     if not as_json:
         typer.echo(f"chosen: {model.certificate.public[CHOSEN]}")

@@ -1,5 +1,6 @@
 """fetch: download a dataset that anyone may have; the only place that uses the network."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,24 @@ from tacit.errors import ConfigError, DataError
 __all__ = ["fetch"]
 
 
-def fetch(dataset: Dataset, folder: Path | None = None) -> list[Path]:
+def fetch(dataset: Dataset, folder: Path | None = None, *, overwrite: bool = False) -> list[Path]:
     """Download the files of a dataset, through pooch; those that are there already are kept.
 
     Args:
         dataset: what to download.
         folder: where to; None is the folder that `load` reads from.
+        overwrite: whether a file of the same name that is not the published one is replaced.
 
     Raises:
-        ConfigError: it cannot be fetched: it is made up, or a person has to agree to its terms.
+        ConfigError: it cannot be fetched: it is made up, or a person has to agree to its terms, or
+            another file has its name.
         DataError: pooch is not installed, the network fails, or a file is not the published one.
     """
     if not dataset.downloads:
         raise ConfigError(f"{dataset.name}: {_why_not(dataset)}")
     place = folder_of(dataset) if folder is None else folder
+    for download in dataset.downloads:
+        _refuse_other(place / download.name, download, overwrite)
     pooch = _pooch()
     return [_fetched(pooch, download, place) for download in dataset.downloads]
 
@@ -36,6 +41,19 @@ def _why_not(dataset: Dataset) -> str:
         f"it is not for anyone to download. Official address: {dataset.page} . "
         f"{dataset.how_to_get}: {folder_of(dataset)}"
     )
+
+
+def _refuse_other(path: Path, download: Download, overwrite: bool) -> None:
+    """Refuse to replace a file that is not the published one: it may be someone's own."""
+    if overwrite or download.sha256 is None or not path.is_file():
+        return
+    with path.open("rb") as file:
+        same = hashlib.file_digest(file, "sha256").hexdigest() == download.sha256
+    if not same:
+        raise ConfigError(
+            f"{path}: the file is there already and is not the published one (its sha256 is "
+            "another); move it away, or replace it with --force (in Python: overwrite=True)"
+        )
 
 
 def _pooch() -> Any:

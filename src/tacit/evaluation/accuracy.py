@@ -77,7 +77,7 @@ def evaluate(model: Predictor, train: Ratings, test: Ratings | pl.DataFrame) -> 
 
     Raises:
         ConfigError: the ratings are implicit.
-        DataError: no held-out rating can be predicted, or they cannot be used.
+        DataError: no held-out rating can be predicted, they cannot be used, or some are in train.
     """
     if train.implicit:
         raise ConfigError("train: interactions without ratings have no RMSE; measure with rank")

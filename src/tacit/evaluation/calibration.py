@@ -110,7 +110,7 @@ def calibrate(
 
     Raises:
         ConfigError: the model's local rule knows no uncertainty.
-        DataError: no held-out rating can be predicted, or they cannot be used.
+        DataError: no held-out rating can be predicted, they cannot be used, or some are in train.
     """
     held_out = match_held_out(train, test, model.catalogue)
     scores, stds = _predictions(model, train, held_out)

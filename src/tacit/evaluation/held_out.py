@@ -14,6 +14,8 @@ from tacit.tables import read_frame
 
 __all__ = ["HeldOut", "match_held_out"]
 
+Integers = NDArray[np.int64]
+
 
 @dataclass(frozen=True, repr=False)
 class HeldOut:
@@ -30,7 +32,11 @@ class HeldOut:
 
 
 def match_held_out(train: Ratings, test: Ratings | pl.DataFrame, catalogue: Catalogue) -> HeldOut:
-    """Find the training row and the catalogue position of every held-out rating."""
+    """Find the training row and the catalogue position of every held-out rating.
+
+    Raises:
+        DataError: none can be predicted, or a pair of user and item is in `train` as well.
+    """
     if isinstance(test, Ratings):
         if test.implicit != train.implicit:
             raise ConfigError("train and test: read both with implicit=True, or neither")
@@ -45,9 +51,40 @@ def match_held_out(train: Ratings, test: Ratings | pl.DataFrame, catalogue: Cata
             "test: no held-out rating is of a user with training ratings and of an item in the "
             "catalogue; check that train and test come from the same people"
         )
+    _refuse_seen(train, rows[known], _in_train(train, items[known], catalogue))
     known = known[np.argsort(rows[known], kind="stable")]
     people, person = np.unique(rows[known], return_inverse=True)
     return HeldOut(people, person, items[known], ratings[known], len(rows) - len(known))
+
+
+def _in_train(train: Ratings, items: Integers, catalogue: Catalogue) -> Integers:
+    """Return positions in the training catalogue, -1 for an item that it does not have."""
+    if train.catalogue is catalogue:
+        return items
+    return train.catalogue.positions(catalogue.ids)[items]
+
+
+def _refuse_seen(train: Ratings, rows: Integers, items: Integers) -> None:
+    """Refuse held-out ratings that users predict from: they say nothing of other ratings."""
+    seen = int(np.count_nonzero(_seen(train, rows, items)))
+    if seen:
+        raise DataError(
+            f"test: {rows_text(seen)} with a pair of user and item that is in train as well, so "
+            "nothing is held out there; split the ratings into two parts that have no pair in "
+            "common (tacit.evaluation.split does), fit on one, and give it as train"
+        )
+
+
+def _seen(train: Ratings, rows: Integers, items: Integers) -> NDArray[np.bool_]:
+    """Say of each pair whether it is in train: a binary search in each sorted row, all at once."""
+    low, end = train.indptr[rows], train.indptr[rows + 1]
+    high, last = end.copy(), max(len(train.items) - 1, 0)
+    for _ in range(train.n_items.bit_length()):
+        middle = (low + high) // 2
+        before = (low < high) & (train.items[np.minimum(middle, last)] < items)
+        high = np.where(before, high, np.minimum(middle, high))
+        low = np.where(before, middle + 1, low)
+    return np.asarray((low < end) & (train.items[np.minimum(low, last)] == items))
 
 
 def _columns(

@@ -75,8 +75,7 @@ def rank(
     """Let each test user's own training row give her a list, and compare. NOT PRIVATE.
 
     Lists leave out what is in her training row, and have equal scores in the order of the
-    catalogue. People without a relevant held-out item count for coverage only. A held-out item
-    that is in her training row too counts as missed.
+    catalogue. People without a relevant held-out item count for coverage only.
 
     Args:
         model: a published model.
@@ -89,7 +88,7 @@ def rank(
     Raises:
         ConfigError: k is not a whole number from 1 to the number of items, or `relevant` is not
             in the rating range, above its lower end.
-        DataError: no held-out rating is relevant, or they cannot be used.
+        DataError: no held-out rating is relevant, they cannot be used, or some are in train.
     """
     _check_length(k, len(model.catalogue))
     threshold = _threshold(relevant, train.rating_range)

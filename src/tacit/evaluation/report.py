@@ -15,9 +15,11 @@ from string import Template
 from typing import Any, Protocol
 
 from tacit.catalogue import Catalogue
+from tacit.durable import write_durably
 from tacit.evaluation.accuracy import Accuracy
 from tacit.evaluation.calibration import Calibration
 from tacit.evaluation.ranking import Ranking
+from tacit.outputs import Kind, Output, check_replaceable
 
 __all__ = ["write_report"]
 
@@ -56,6 +58,7 @@ def write_report(
     person: Mapping[Any, float],
     recommendations: Sequence[_Recommendation],
     measures: Sequence[Ranking | Calibration] = (),
+    overwrite: bool = False,
 ) -> None:
     """Write the page.
 
@@ -67,7 +70,12 @@ def write_report(
             their id.
         recommendations: what the model recommends to her, best first.
         measures: how good lists of recommendations are, and stds of predictions, if measured.
+        overwrite: whether a file that is no report may be replaced.
+
+    Raises:
+        ConfigError: the page cannot be written there, or there is a file that is no report.
     """
+    check_replaceable(Output("path", Path(path), Kind.REPORT), overwrite=overwrite)
     certificate = model.certificate.to_json()
     page = Template(resources.files("tacit.evaluation").joinpath("report.html").read_text("utf-8"))
     text = page.substitute(
@@ -80,7 +88,7 @@ def write_report(
         public=_public(certificate),
         footer=_footer(certificate),
     )
-    Path(path).write_text(text, "utf-8")
+    write_durably(Path(path), text.encode())
 
 
 def _opening(certificate: Mapping[str, Any]) -> dict[str, str]:

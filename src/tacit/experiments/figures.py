@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.durable import durable_file
 from tacit.experiments.described import MEASURES, DatasetChoice, Experiment, MethodChoice
 from tacit.experiments.guides import BOUNDS
 from tacit.experiments.style import GRID, INK, QUIET, Line, calm_style, check_matplotlib, lines_of
@@ -270,5 +271,6 @@ def _place(label: str, places: Mapping[str, int]) -> int:
 
 def _save(figure: "Figure", path: Path) -> Path:
     metadata = {"Date": None} if path.suffix == ".svg" else None
-    figure.savefig(path, dpi=160, metadata=metadata)
+    with durable_file(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=metadata)
     return path

@@ -21,6 +21,7 @@ from tacit.experiments.style import check_matplotlib
 from tacit.experiments.summary import points_of
 from tacit.experiments.tables import csv_text, markdown_text
 from tacit.experiments.timing import expected_seconds
+from tacit.outputs import Kind, Output, check_replaceable
 
 __all__ = ["Options", "Outcome", "Progress", "reproduce"]
 
@@ -43,6 +44,7 @@ class Options:
         runs: where stored runs are; None: their usual folder.
         retry: whether jobs that failed before are tried again.
         stored: compute nothing; write table and figure of what is stored so far.
+        force: replace files of these names even if they are no results of an experiment.
     """
 
     draws: int | None = None
@@ -51,6 +53,7 @@ class Options:
     runs: Path | None = None
     retry: bool = False
     stored: bool = False
+    force: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ def reproduce(
     """Run what is missing of an experiment, and write its table and its figure. NOT PRIVATE.
 
     Raises:
-        ConfigError: an option cannot be used, or matplotlib is missing.
+        ConfigError: an option cannot be used, matplotlib is missing, or there is a file of another
+            kind where the table or the figure goes.
         DataError: none of its datasets is here, and nothing is stored of them.
     """
     check_matplotlib()
@@ -80,6 +84,7 @@ def reproduce(
     runs = options.runs or results_folder(experiment.name)
     output = options.output or runs
     absent = {one.label: _absence(one) for one in experiment.datasets if _absence(one)}
+    _check_files(experiment, output, options.force)
     if options.stored:
         before = rows = stored_rows(runs)
     else:
@@ -155,6 +160,15 @@ def _check_folder(output: Path) -> None:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ConfigError(f"--output {output} cannot be used: {reason}") from None
+
+
+def _check_files(experiment: Experiment, output: Path, force: bool) -> None:
+    """Refuse to replace a file that no experiment wrote."""
+    kinds = {"csv": Kind.RESULTS, "md": Kind.RESULTS, "svg": Kind.PICTURE, "png": Kind.PICTURE}
+    for ending, kind in kinds.items():
+        if output.is_dir():
+            file = output / f"{experiment.name}.{ending}"
+            check_replaceable(Output("--output", file, kind), overwrite=force)
 
 
 def _absence(dataset: DatasetChoice) -> str:

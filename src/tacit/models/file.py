@@ -24,9 +24,10 @@ from tacit.catalogue import Catalogue
 from tacit.certificate import Certificate
 from tacit.cores import physical_memory
 from tacit.durable import write_durably
-from tacit.errors import ModelFileError, TacitError
+from tacit.errors import ConfigError, ModelFileError, TacitError
 from tacit.models.kinds import rule_of_kind
 from tacit.models.model import Model
+from tacit.outputs import Kind, Output, check_replaceable
 
 __all__ = ["load", "save"]
 
@@ -36,8 +37,17 @@ _LARGEST_HEADER = 2**24
 Arrays = dict[str, NDArray[Any]]
 
 
-def save(model: Model, path: str | PathLike[str]) -> None:
-    """Write a model to a file, whole or not at all."""
+def save(model: Model, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a model to a file, whole or not at all.
+
+    Raises:
+        ModelFileError: the file cannot be written, or there is one that is no model and overwrite
+            is false.
+    """
+    try:
+        check_replaceable(Output("path", Path(path), Kind.MODEL), overwrite=overwrite)
+    except ConfigError as error:
+        raise ModelFileError(str(error)) from None
     arrays, settings = model.rule.parts()
     tensors: Arrays = {f"rule.{name}": np.ascontiguousarray(a) for name, a in arrays.items()}
     tensors |= _catalogue_arrays(model.catalogue)

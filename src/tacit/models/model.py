@@ -149,11 +149,14 @@ class Model:
         _check_count(n)
         yield from self._blocks(ratings, lambda own: self._best(own, n, include_rated))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all."""
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to a file, whole or not at all.
+
+        A model that is there is replaced; any other file only with overwrite=True.
+        """
         from tacit.models.file import save
 
-        save(self, path)
+        save(self, path, overwrite=overwrite)
 
     def explain(self) -> str:
         """Say what was chosen and why, what the budget paid for, and what followed from it."""

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.budget import Neighbours
+from tacit.durable import durable_file
 from tacit.errors import ConfigError
+from tacit.outputs import Kind, Output, check_replaceable
 from tacit.theory.bounds import recommended_rounds
 from tacit.theory.noise import compare_noise
 from tacit.theory.plan import Plan, planned_bounds
@@ -42,12 +44,11 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def check_picture(path: Path) -> None:
+def check_picture(path: Path, *, overwrite: bool = False) -> None:
     """Refuse a picture that cannot be drawn, before anything is computed."""
     if path.suffix not in _ENDINGS:
         raise ConfigError(f"--plot {path}: expected a name that ends in .svg or .png")
-    if not path.parent.is_dir():
-        raise ConfigError(f"--plot {path}: its folder does not exist")
+    check_replaceable(Output("--plot", path, Kind.PICTURE), overwrite=overwrite)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -56,9 +57,9 @@ def check_picture(path: Path) -> None:
         ) from None
 
 
-def draw_plan(plan: Plan, path: Path) -> None:
+def draw_plan(plan: Plan, path: Path, *, overwrite: bool = False) -> None:
     """Draw bounds (as RMSE) and noise against epsilon, on logarithmic axes."""
-    check_picture(path)
+    check_picture(path, overwrite=overwrite)
     with _calm_style():
         from matplotlib.figure import Figure
 
@@ -171,6 +172,7 @@ def _caption(figure: "Figure", plan: Plan) -> None:
 def _save(figure: "Figure", path: Path) -> None:
     metadata = {"Date": None} if path.suffix == ".svg" else None
     try:
-        figure.savefig(path, dpi=160, metadata=metadata)
+        with durable_file(path) as file:
+            figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=metadata)
     except OSError as error:
         raise ConfigError(f"--plot {path} cannot be written: {error.strerror}") from None
