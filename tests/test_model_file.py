@@ -11,6 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import tacit
+from tests.sealing import resealed
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_random_damage_is_never_a_crash(path: Path, tmp_path: Path) -> None:
 
 
 def rewritten(path: Path, change: "object") -> None:
-    """Write the file again with its header's facts changed by a function."""
+    """Write the file again with its header's facts changed by a function, as a forger would."""
     content = path.read_bytes()
     size = struct.unpack("<Q", content[:8])[0]
     header = json.loads(content[8 : 8 + size])
@@ -83,7 +84,7 @@ def rewritten(path: Path, change: "object") -> None:
     change(facts)  # type: ignore[operator]
     header["__metadata__"]["tacit"] = facts if isinstance(facts, str) else json.dumps(facts)
     text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    path.write_bytes(resealed(struct.pack("<Q", len(text)) + text + content[8 + size :]))
 
 
 @pytest.mark.parametrize(

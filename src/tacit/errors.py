@@ -8,6 +8,7 @@
     │   └── BudgetExceeded   a release that costs more than what is left
     ├── CheckpointError      a checkpoint folder of another fit, or a damaged one
     ├── ModelFileError       a file that is not a sound model
+    ├── SignatureError       no signature, or not one of this file by this key
     └── EngineError          the machine cannot do it: memory, threads, too many users
 
     TacitWarning
@@ -27,6 +28,7 @@ __all__ = [
     "ModelFileError",
     "PrivacyError",
     "PrivacyLeakWarning",
+    "SignatureError",
     "TacitError",
     "TacitWarning",
     "UnknownItemsError",
@@ -93,6 +95,10 @@ class CheckpointError(TacitError):
 
 class ModelFileError(TacitError, ValueError):
     """A file is not a model that this version can read."""
+
+
+class SignatureError(TacitError, ValueError):
+    """A signature is missing, damaged, of another file, or by another key."""
 
 
 class EngineError(TacitError):

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-RUN_TIME_EXTRAS = ("pandas", "figures", "data", "download")
+RUN_TIME_EXTRAS = ("pandas", "figures", "data", "download", "sign")
 PERMISSIVE = re.compile(
     r"MIT|BSD|Apache|ISC|PSF|HPND|Zlib|0BSD|CC0|Python Software Foundation|MPL-2.0"
 )

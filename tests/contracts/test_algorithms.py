@@ -18,6 +18,7 @@ from tacit.ledger import Entry
 from tacit.private import mechanism as mechanism_module
 from tacit.private.journal import Journal
 from tests.conftest import ratings_for, spy_on_sums
+from tests.sealing import resealed
 
 USERS, ITEMS, RATED = 600, 12, 7
 RANGE = (0.5, 5.0)
@@ -209,7 +210,8 @@ class TestEveryAlgorithm:
             with pytest.raises(tacit.ModelFileError, match=r"cut\.tacit"):
                 tacit.load(tmp_path / "cut.tacit")
         for what in mangled(path, tmp_path / "hurt.tacit"):
-            with pytest.raises(tacit.ModelFileError, match=r"hurt\.tacit"):
+            # For what is in it: its digest is right.
+            with pytest.raises(tacit.ModelFileError, match=r"hurt\.tacit(?!.*digest)"):
                 pytest.fail(f"{what}: {tacit.load(tmp_path / 'hurt.tacit')!r}")
 
     def test_going_on_after_a_crash_is_bit_identical(
@@ -321,8 +323,10 @@ def mangled(path: Path, target: Path) -> Iterator[str]:
             if changed.shape == array.shape and np.array_equal(changed, array):
                 continue
             save_file(arrays | {name: np.ascontiguousarray(changed)}, target, metadata)
+            target.write_bytes(resealed(target.read_bytes()))
             yield f"{name}: {what}"
         save_file({n: a for n, a in arrays.items() if n != name}, target, metadata)
+        target.write_bytes(resealed(target.read_bytes()))
         yield f"{name}: it is gone"
 
 

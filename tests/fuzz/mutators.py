@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.sealing import resealed
+
 Generator = np.random.Generator
 
 _EXTREME = [
@@ -180,7 +182,10 @@ def mutated_json(content: bytes, number: int) -> bytes:
 
 
 def mutated_header(content: bytes, number: int) -> bytes:
-    """The mutant of this number of a safetensors file: its header, or the facts in it, changed."""
+    """The mutant of this number of a safetensors file: its header, or the facts in it, changed.
+
+    Its digest is right where it can be, or nothing behind the digest would be attacked.
+    """
     rng = np.random.default_rng(number)
     size = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + size])
@@ -194,7 +199,7 @@ def mutated_header(content: bytes, number: int) -> bytes:
     if rng.random() < 0.3:
         at = int(rng.integers(len(body) // 8)) * 8
         body[at : at + 8] = struct.pack("<d", float(rng.choice([np.nan, np.inf, 1e308, -1, 0])))
-    return len(text).to_bytes(8, "little") + text + bytes(body)
+    return resealed(len(text).to_bytes(8, "little") + text + bytes(body))
 
 
 def _exchanged(value: Any, rng: Generator) -> Any:

@@ -7,10 +7,13 @@ them may be in a message.
 import io
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +21,15 @@ import polars as pl
 
 import tacit
 from tacit.certificate import Certificate
-from tacit.errors import ConfigError, DataError, ModelFileError, TacitError
+from tacit.errors import ConfigError, DataError, ModelFileError, SignatureError, TacitError
 from tacit.tables import read_own_ratings
 from tests.fuzz.mutators import mutated, mutated_header, mutated_json
 
 STARS = (0.5, 5.0)
 SECRETS = ("secretann", "secretbob", "secrettea", "secretmilk", "4.4375", "707070707")
+
+
+FORMAT_1 = Path(__file__).parents[1] / "files" / "format-1.tacit"
 
 
 class Sound(NamedTuple):
@@ -171,8 +177,6 @@ def _model_files() -> list[Sound]:
 
 def saved(model: tacit.Model) -> bytes:
     """The bytes of a model's file."""
-    from tempfile import TemporaryDirectory
-
     with TemporaryDirectory() as folder:
         model.save(Path(folder) / "m.tacit")
         return (Path(folder) / "m.tacit").read_bytes()
@@ -201,6 +205,51 @@ def _certificates() -> list[Sound]:
     model = tacit.fit(ratings_for(0), epsilon=1.0)
     content = json.dumps(model.certificate.to_json()).encode()
     return [Sound("c.json", content, (), mutated_json)]
+
+
+@cache
+def _signed() -> tuple[Path, Any]:
+    """A folder with a signed model and its keys; it goes when its second part does."""
+    from tacit import signing
+
+    kept = TemporaryDirectory(prefix="tacit-fuzz-")
+    folder = Path(kept.name)
+    shutil.copy(FORMAT_1, folder / "m.tacit")
+    signing.new_key(folder / "key.pem")
+    signing.sign(folder / "m.tacit", folder / "key.pem")
+    return folder, kept
+
+
+def _signature_files() -> list[Sound]:
+    content = (_signed()[0] / "m.tacit.sig").read_bytes()
+    return [Sound("m.sig", content), Sound("n.sig", content, (), mutated_json)]
+
+
+def _key_files() -> list[Sound]:
+    names = ("key.pem", "key.public.pem")
+    return [Sound(name, (_signed()[0] / name).read_bytes()) for name in names]
+
+
+def read_signature(path: Path) -> None:
+    """Check a signature; whatever passes must say what the sound one says."""
+    from tacit import signing
+
+    folder, _ = _signed()
+    sound = signing.verify(folder / "m.tacit", folder / "key.public.pem")
+    found = signing.verify(folder / "m.tacit", folder / "key.public.pem", signature=path)
+    if found != sound:
+        raise ArithmeticError("a signature passes that was not made")
+
+
+def read_key(path: Path) -> None:
+    """Use a key as what it is; a damaged public key may be another one, and then does not fit."""
+    from tacit import signing
+
+    folder, _ = _signed()
+    if path.name == "key.public.pem":
+        signing.verify(folder / "m.tacit", path)
+    else:
+        signing.sign(folder / "m.tacit", path, output=path.with_name("again.sig"))
 
 
 def read_ratings(path: Path) -> None:
@@ -259,6 +308,8 @@ SUBJECTS = {
     "models": Subject(_model_files, read_model, (ModelFileError,)),
     "own": Subject(_own_files, read_own, (DataError,)),
     "experiments": Subject(_experiments, read_experiment, (ConfigError,)),
+    "signatures": Subject(_signature_files, read_signature, (SignatureError,)),
+    "keys": Subject(_key_files, read_key, (ConfigError, SignatureError)),
     "certificates": Subject(_certificates, read_certificate, (ModelFileError,)),
 }
 

@@ -15,6 +15,7 @@ from safetensors.numpy import save
 import tacit
 from tacit.models import file as file_module
 from tests.conftest import ratings_for
+from tests.sealing import resealed
 
 Header = dict[str, Any]
 
@@ -33,7 +34,7 @@ def parts(content: bytes) -> tuple[Header, bytes]:
 
 def joined(header: Header | bytes, body: bytes) -> bytes:
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + body
+    return resealed(struct.pack("<Q", len(text)) + text + body)
 
 
 def refused(path: Path, content: bytes) -> str:
@@ -46,6 +47,7 @@ def refused(path: Path, content: bytes) -> str:
         assert tracemalloc.get_traced_memory()[1] < 40 * len(content) + 10_000_000
     finally:
         tracemalloc.stop()
+    assert "does not match its digest" not in str(caught.value), "nothing behind it was attacked"
     return str(caught.value)
 
 

@@ -41,6 +41,8 @@ def test_a_few_hundred_mutants(subject: str) -> None:
         ("own", 2_000),
         ("experiments", 1_000),
         ("certificates", 2_000),
+        ("signatures", 4_000),
+        ("keys", 2_000),
     ],
 )
 def test_thousands_of_mutants(subject: str, count: int) -> None:

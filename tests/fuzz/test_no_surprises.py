@@ -211,7 +211,9 @@ codes.append(run("fit", folder / "r.parquet", "--rating-range", 0.5, 5, "--epsil
 codes.append(run("evaluate", folder / "n.tacit", "--train", folder / "r.parquet",
                  "--test", folder / "t.parquet").exit_code)
 codes.append(run("info", folder / "n.tacit").exit_code)
-codes.append(run("verify", folder / "n.tacit").exit_code)
+codes.append(run("sign", "--new-key", folder / "key.pem").exit_code)
+codes.append(run("sign", folder / "n.tacit", "--key", folder / "key.pem").exit_code)
+codes.append(run("verify", folder / "n.tacit", "--key", folder / "key.public.pem").exit_code)
 print(json.dumps([seen, codes]))
 """
 
@@ -228,7 +230,7 @@ def test_a_whole_day_of_work_opens_no_socket_and_starts_no_program(tmp_path: Pat
     """Fit, tune, save, load, predict, evaluate, and addresses on the network in place of files."""
     seen, codes = watched(WORK, tmp_path)
     assert seen == []
-    assert codes == [0] * 5
+    assert codes == [0] * 7
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from tacit.cli import (
     predict,
     recommend,
     reproduce,
+    sign,
     synth,
     tune,
     verify,
@@ -40,8 +41,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (
-    synth, plan, fit, tune, predict, recommend, evaluate, certificate, verify, audit, info, demo,
-    reproduce,
+    synth, plan, fit, tune, predict, recommend, evaluate, certificate, verify, sign, audit, info,
+    demo, reproduce,
 ):  # fmt: skip
     app.command(verb.__name__.rpartition(".")[2])(verb.run)
 app.add_typer(data.app, name="data", help="The named datasets: list, info, get.")

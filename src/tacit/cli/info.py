@@ -25,6 +25,7 @@ def run(model: ModelPath, as_json: AsJson = False) -> None:
         "rating_range": list(found.rating_range),
         "releases": len(certificate["releases"]),
         "bytes": model.stat().st_size,
+        "digest": found.digest,
     }
     if as_json:
         show_json(facts)

@@ -1,32 +1,164 @@
-"""tacit verify: recompute epsilon from a model's certificate and compare."""
+"""tacit verify: what a model promises, recomputed; its digest; and its signature."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli.options import AsJson, ModelPath, show_json
 
+if TYPE_CHECKING:
+    from tacit.certificate import Verification
+    from tacit.models import Model
+
 __all__ = ["run"]
 
+_ABOVE = "see above"
 
-def run(model: ModelPath, as_json: AsJson = False) -> None:
-    """Check what a model promises. Recomputes epsilon from what it lists; exit code 1 if it fails."""
+
+@dataclass(frozen=True)
+class _Signed:
+    """What became of the signature: None if it was not checked."""
+
+    valid: bool | None
+    signer: str | None
+    text: str
+
+
+def run(
+    model: ModelPath,
+    key: Annotated[
+        Path | None, typer.Option(help="The signer's public key (PEM): check the signature too.")
+    ] = None,
+    signature: Annotated[
+        Path | None, typer.Option(help="The signature file (MODEL.sig if left out).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check what a model promises. Recomputes epsilon; exit code 1 if it does not hold.
+
+    With --key, also the signature by that key; exit code 1 if it is missing or not valid.
+
+    \b
+    tacit verify model.tacit
+    tacit verify model.tacit --key key.public.pem
+    """  # noqa: D301 - \b keeps the lines of the examples
     from tacit.models import load
 
-    found = load(model).verify()
+    signed = _check_signature(model, key, signature)
+    found = load(model)
+    check = found.verify()
     if as_json:
-        show_json(
-            {
-                "holds": found.holds,
-                "epsilon": found.epsilon_claimed,
-                "epsilon_recomputed": found.epsilon_recomputed,
-                "problems": list(found.problems),
-            }
-        )
-    elif found.holds:
+        _show_json(found, check, signed)
+    else:
+        _show(found, check, signed)
+    if not check.holds or signed.valid is False:
+        raise typer.Exit(1)
+
+
+def _check_signature(model: Path, key: Path | None, signature: Path | None) -> _Signed:
+    from tacit.errors import ConfigError, SignatureError
+    from tacit.signing import signature_path, verify
+
+    if key is None:
+        if signature is not None:
+            raise ConfigError(f"--signature {signature}: give --key too, the signer's public key")
+        there = signature_path(model)
+        about = f"{there} is there, but no --key" if there.exists() else "no --key was given"
+        return _Signed(None, None, f"who made this file: {about} to check a signature with")
+    try:
+        found = verify(model, key, signature=signature)
+    except SignatureError as error:
+        return _Signed(False, None, str(error))
+    return _Signed(True, found.key, f"made with the private key of {key}, {found.key}")
+
+
+def _show_json(model: "Model", check: "Verification", signed: _Signed) -> None:
+    problems = [*check.problems, *([signed.text] if signed.valid is False else [])]
+    show_json(
+        {
+            "holds": check.holds,
+            "epsilon": check.epsilon_claimed,
+            "epsilon_recomputed": check.epsilon_recomputed,
+            "problems": problems,
+            "digest": model.digest,
+            "signed": signed.valid,
+            "signer": signed.signer,
+        }
+    )
+
+
+def _show(model: "Model", check: "Verification", signed: _Signed) -> None:
+    """Say first whether it holds, then what was checked, then what was not."""
+    if signed.valid is False:
+        typer.echo(f"SIGNATURE NOT VALID: {signed.text}")
+    if check.holds:
         typer.echo(
-            f"holds: the releases give epsilon {found.epsilon_recomputed:.6g}, "
-            f"and {found.epsilon_claimed:g} is claimed"
+            f"holds: the releases give epsilon {check.epsilon_recomputed:.6g}, "
+            f"and {check.epsilon_claimed:g} is claimed"
         )
     else:
-        typer.echo("DOES NOT HOLD: " + "; ".join(found.problems))
-    if not found.holds:
-        raise typer.Exit(1)
+        typer.echo("DOES NOT HOLD: " + "; ".join(check.problems))
+    typer.echo("\nChecked")
+    for name, text in _checked(model, check, signed):
+        typer.echo(f"  {name:<10} {text}")
+    typer.echo("\nNot checked")
+    for text in _not_checked(model, signed):
+        typer.echo(f"  - {text}")
+
+
+def _checked(model: "Model", check: "Verification", signed: _Signed) -> list[tuple[str, str]]:
+    """What was looked at, by name, and what came of it."""
+    paid = "the releases that it needs are listed" if check.holds else _ABOVE
+    lines = [
+        ("releases", f"{len(model.certificate.releases)} listed, {model.releases} made by the fit"),
+        ("", _release_names(model)),
+        ("model", f"{model.rule.kind}: {_arrays(model)}; {paid}"),
+        ("epsilon", _epsilon(model, check)),
+    ]
+    if model.digest is not None:
+        lines.append(("digest", f"{model.digest} matches the file"))
+    if signed.valid is not None:
+        lines.append(("signature", f"valid: {signed.text}" if signed.valid else _ABOVE))
+    return lines
+
+
+def _release_names(model: "Model") -> str:
+    """Names of releases without their number, and how many there are of each."""
+    releases = (entry.release for entry in model.certificate.releases)
+    counts = Counter(replace(release, index=()).name for release in releases)
+    shown = (f"{name} ({count})" if count > 1 else name for name, count in counts.items())
+    return ", ".join(shown) or "none"
+
+
+def _arrays(model: "Model") -> str:
+    """Names and shapes of the published arrays."""
+    arrays, _ = model.rule.parts()
+    return ", ".join(f"{name} {' x '.join(map(str, a.shape))}" for name, a in arrays.items())
+
+
+def _epsilon(model: "Model", check: "Verification") -> str:
+    budget = model.certificate.budget
+    if budget is None or check.epsilon_recomputed is None:
+        return "none is claimed"
+    return (
+        f"{check.epsilon_recomputed:.6g} from sensitivity and noise of each release, at delta "
+        f"{budget.delta:g}; {budget.epsilon:g} is claimed"
+    )
+
+
+def _not_checked(model: "Model", signed: _Signed) -> list[str]:
+    """What a reader must know otherwise, or take on trust."""
+    lines = [
+        "that the noise was drawn, and that the code was tacit's: the word of whoever ran the fit",
+        f"that what was taken as public is public: {len(model.certificate.public)} entries, shown "
+        "by `tacit certificate`",
+        "other models of the same ratings, whose costs add up",
+    ]
+    if model.digest is None:
+        lines.append("damage: this file is of format 1 and carries no digest")
+    if signed.valid is None:
+        lines.append(signed.text)
+    return lines

@@ -1,10 +1,14 @@
 """Model files: safetensors with the certificate in the header. No pickle, nothing executable.
 
-Format 1. The header's metadata has one entry, `tacit`, a JSON object: `format`, `version` (of
-tacit, that wrote it), `rule` (kind and settings), `rating_range`, `catalogue` (public or not),
-`certificate`, `releases` (their number). Arrays: `rule.*` in float64; `items.numbers` (int64 or
-uint64) or `items.text` + `items.ends`; `titles.text` + `titles.ends`. Texts are UTF-8, one after
-another, with the byte at which each ends.
+Format 2. The header's metadata has one entry, `tacit`, a JSON object: `format`, `digest` (see
+`tacit.models.digest`), `version` (of tacit, that wrote it), `rule` (kind and settings),
+`rating_range`, `catalogue` (public or not), `certificate`, `releases` (their number). Arrays:
+`rule.*` in float64; `items.numbers` (int64 or uint64) or `items.text` + `items.ends`;
+`titles.text` + `titles.ends`. Texts are UTF-8, one after another, with the byte at which each ends.
+
+Format 1 is the same without `digest`, and is still read. The digest has a format of its own because
+an optional field would be no check: damage to the field's name would switch it off. A tacit that
+knows format 1 only refuses format 2, and says that a newer one may read it.
 """
 
 import json
@@ -25,13 +29,15 @@ from tacit.certificate import Certificate
 from tacit.cores import physical_memory
 from tacit.durable import write_durably
 from tacit.errors import ConfigError, ModelFileError, TacitError
+from tacit.models.digest import BLANK, check_digest, sealed
 from tacit.models.kinds import rule_of_kind
 from tacit.models.model import Model
 from tacit.outputs import Kind, Output, check_replaceable
 
 __all__ = ["load", "save"]
 
-_FORMAT = "tacit-model/1"
+_FORMAT = "tacit-model/2"
+_WITHOUT_DIGEST = "tacit-model/1"
 _LARGEST = 8 * 2**30
 _LARGEST_HEADER = 2**24
 Arrays = dict[str, NDArray[Any]]
@@ -53,6 +59,7 @@ def save(model: Model, path: str | PathLike[str], *, overwrite: bool = False) ->
     tensors |= _catalogue_arrays(model.catalogue)
     facts = {
         "format": _FORMAT,
+        "digest": BLANK,  # before any text of others, so that it is the first BLANK of the file
         "version": version("tacit"),
         "rule": {"kind": model.rule.kind, "settings": settings},
         "rating_range": list(model.rating_range),
@@ -60,7 +67,7 @@ def save(model: Model, path: str | PathLike[str], *, overwrite: bool = False) ->
         "certificate": model.certificate.to_json(),
         "releases": model.releases,
     }
-    content = to_bytes(tensors, {"tacit": json.dumps(facts)})
+    content = sealed(to_bytes(tensors, {"tacit": json.dumps(facts)}))
     try:
         write_durably(Path(path), content)
     except OSError as error:
@@ -113,7 +120,9 @@ def _check_size(path: Path) -> None:
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
     with safe_open(path, framework="numpy") as file:
         facts = json.loads((file.metadata() or {})["tacit"])
-        if facts.get("format") != _FORMAT:
+        if facts.get("format") == _FORMAT:
+            check_digest(path, facts.get("digest"))
+        elif facts.get("format") != _WITHOUT_DIGEST or "digest" in facts:
             raise ModelFileError(f"expected the format {_FORMAT!r}; a newer tacit may read it")
         return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
 
@@ -134,7 +143,8 @@ def _model(arrays: Arrays, facts: dict[str, Any]) -> Model:
         raise ModelFileError("catalogue and local rule have different numbers of items")
     rule = rule_of_kind(facts["rule"]["kind"], parts, facts["rule"]["settings"])
     certificate = Certificate.from_json(facts["certificate"])
-    return Model(rule, catalogue, (lo, hi), certificate, int(facts["releases"]))
+    releases, digest = int(facts["releases"]), facts.get("digest")
+    return Model(rule, catalogue, (lo, hi), certificate, releases, digest)
 
 
 def _catalogue_arrays(catalogue: Catalogue) -> Arrays:

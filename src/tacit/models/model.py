@@ -49,6 +49,8 @@ class Model:
     certificate: Certificate
     releases: int
     """How many releases the fit made."""
+    digest: str | None = None
+    """The digest of the file that it was read from; None if it has none, or there is no file."""
 
     @property
     def private(self) -> bool:
