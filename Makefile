@@ -4,16 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-all check dependencies bench leaderboard docs clean
+.PHONY: demo test test-slow test-all check dependencies bench leaderboard docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
-test-all: $(READY)
-	$(BIN)/python -m pytest
+# By file: the mutants share one process that breeds them, on all cores.
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow -n auto --dist loadfile
+
+test-all: test test-slow
 
 check: $(READY)
 	$(BIN)/ruff check .
