@@ -12,9 +12,10 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
-# By file: the mutants share one process that breeds them, on all cores.
+# Mutants first and by themselves: one process breeds them all, and uses all cores.
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow -n auto --dist loadfile
+	$(BIN)/python -m pytest -m slow tests/mutants
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal --ignore tests/mutants tests
 
 test-all: test test-slow
 
