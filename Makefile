@@ -4,16 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-all check dependencies bench leaderboard docs clean
+.PHONY: demo test test-slow test-all check dependencies bench leaderboard docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo --force  # build/ is ours, also as older versions left it
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
-test-all: $(READY)
-	$(BIN)/python -m pytest
+# Mutants first and by themselves: one process breeds them all, and uses all cores.
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow tests/mutants
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal --ignore tests/mutants tests
+
+test-all: test test-slow
 
 check: $(READY)
 	$(BIN)/ruff check .

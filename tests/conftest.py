@@ -1,5 +1,11 @@
 """Ratings and a spy that many tests use."""
 
+import os
+
+# Before numpy is loaded, and for processes that tests start: idle threads of BLAS spin, which makes
+# small problems twenty times slower when tests run on all cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 

@@ -140,8 +140,8 @@ BOUNDS = (
     Mutant(
         "a user at the border of two threads is summed twice",
         "her term counts double, and so does what it tells",
-        (Edit("engines/threads.py", "list(pool.map(task, edges[:-1], edges[1:]))",
-              "list(pool.map(task, edges[:-1], [min(e + 1, edges[-1]) for e in edges[1:]]))"),),
+        (Edit("engines/threads.py", "together(task, edges[:-1], edges[1:])",
+              "together(task, edges[:-1], [min(e + 1, edges[-1]) for e in edges[1:]])"),),
         (FIRST + ORDER + "[first covariance]",),
     ),
     Mutant(

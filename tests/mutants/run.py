@@ -24,7 +24,7 @@ NEEDED_BY_ALL = (
     "dp_accounting", "mpmath", "numba", "numpy.testing", "polars",
     "safetensors.numpy", "scipy.linalg", "scipy.sparse.linalg", "scipy.special", "scipy.stats",
 )  # fmt: skip
-WORKERS = 2
+WORKERS = os.cpu_count() or 1
 
 
 class Recorder:

@@ -1,6 +1,6 @@
 """Every mutant is caught: the tests named for it pass on the code as it is and fail on it.
 
-The slow part runs each mutant's tests in a process of its own, two at a time.
+The slow part runs each mutant's tests in a process of its own, one per core at a time.
 """
 
 import ast

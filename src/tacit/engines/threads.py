@@ -1,13 +1,13 @@
 """Rows in this process, summed by threads (the kernels let go of the interpreter's lock)."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
 
 from tacit.cores import check_memory, usable_cores
 from tacit.errors import ConfigError, EngineError
+from tacit.kernels.pieces import together
 from tacit.private.rows import Rows
 from tacit.private.statistics import BoundedSum, Statistic
 from tacit.ratings import Ratings
@@ -56,5 +56,4 @@ class ThreadEngine:
         indptr = self._rows.indptr if self._rows else np.zeros(1, np.int64)
         marks = np.linspace(0, indptr[-1], self._threads + 1)[1:-1]
         edges = [0, *np.searchsorted(indptr, marks).tolist(), len(indptr) - 1]
-        with ThreadPoolExecutor(self._threads) as pool:
-            return list(pool.map(task, edges[:-1], edges[1:]))
+        return together(task, edges[:-1], edges[1:])
