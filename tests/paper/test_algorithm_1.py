@@ -55,13 +55,13 @@ def dense_algorithm_1(
     raise AssertionError("unreachable")
 
 
-def problem(seed: int) -> tuple[np.ndarray, np.ndarray, tacit.Ratings]:
+def problem(seed: int, per_user: int = 5) -> tuple[np.ndarray, np.ndarray, tacit.Ratings]:
     rng = np.random.default_rng(seed)
     full = rng.uniform(-1, 1, (M, 2)) @ rng.uniform(-1, 1, (2, N))
     full = np.clip(full, -1, 1).astype(np.float32).astype(float)
     seen = np.zeros((M, N))
     for row in seen:
-        row[rng.choice(N, 5, replace=False)] = 1
+        row[rng.choice(N, per_user, replace=False)] = 1
     users, items = np.nonzero(seen)
     ratings = tacit.Ratings.from_arrays(users, items, full[users, items], rating_range=(-1, 1))
     assert ratings.n_items == N
