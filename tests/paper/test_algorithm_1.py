@@ -118,6 +118,24 @@ def test_it_is_algorithm_1(
     assert np.max(np.abs(found - np.clip(expected, -1, 1))) < tolerance
 
 
+def test_predictions_are_those_of_the_print_before_they_are_cut() -> None:
+    """With a large k, Y leaves the rating range; clip=False gives it as it is."""
+    full, seen, ratings = problem(1)
+    config = tacit.FrankWolfe(
+        rounds=T, nuclear_norm=500.0, max_ratings=None, centre=False, shift=False, row_norm=50.0
+    )
+    model = tacit.fit(ratings, config, budget=None)
+    silence = [np.zeros((N, N))] * (T - 1)
+    expected = dense_algorithm_1(
+        full, seen, k=500.0, L=50.0, sigma=1.0, clip=100.0, noises=silence, beta=None
+    )
+    assert np.max(np.abs(expected)) > 3
+    (_, found), = model.predict_rows(ratings, clip=False)  # fmt: skip
+    assert np.allclose(found, expected, rtol=1e-5, atol=1e-5)
+    (_, cut), = model.predict_rows(ratings)  # fmt: skip
+    assert np.allclose(cut, np.clip(expected, -1, 1), atol=1e-4)
+
+
 @pytest.mark.parametrize("norm", [0.6, 50.0])
 def test_without_noise_it_is_the_papers_frank_wolfe(norm: float) -> None:
     full, seen, ratings = problem(2)
