@@ -159,6 +159,18 @@ def test_stds_come_with_predictions_in_their_order(uncertain: tacit.Model) -> No
     assert np.isnan(unknown).all()
 
 
+def test_predictions_leave_the_range_where_that_is_asked_for(uncertain: tacit.Model) -> None:
+    wild = replace(uncertain, rating_range=(2.9, 3.1))
+    assert np.all(np.abs(wild.predict({}) - 3.0) <= 0.1 + 1e-12)
+    free, stds = wild.predict({}, clip=False, return_std=True)
+    assert np.array_equal(free, wild.predict({}, clip=False))
+    assert np.any(np.abs(free - 3.0) > 0.1)
+    assert stds.max() == pytest.approx(0.1)
+    for wrong in (None, 1, "yes"):
+        with pytest.raises(tacit.ConfigError, match="clip="):
+            uncertain.predict(OWN, clip=wrong)  # type: ignore[call-overload]
+
+
 def test_more_ratings_leave_less_doubt_and_no_std_exceeds_half_the_range(
     uncertain: tacit.Model,
 ) -> None:

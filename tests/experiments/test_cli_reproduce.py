@@ -27,7 +27,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Experiment, Options]]:
 
 def test_the_list_has_every_experiment() -> None:
     found = RUNNER.invoke(app, ["reproduce", "--list"], catch_exceptions=False)
-    assert "fig1b         Figure 1(b): Jester" in found.output
+    assert "figure-2b     Figure 2(b): Jester" in found.output
     found = RUNNER.invoke(app, ["reproduce", "--list", "--json"], catch_exceptions=False)
     names = [entry["name"] for entry in json.loads(found.output)["experiments"]]
     assert "leaderboard" in names
@@ -37,7 +37,7 @@ def test_options_reach_the_runner(asked: list[tuple[Experiment, Options]]) -> No
     words = ["reproduce", "fig1b", "--draws", "2", "--quick", "--retry", "--output", "out"]
     found = RUNNER.invoke(app, [*words, "--runs", "kept", "--stored"], catch_exceptions=False)
     experiment, options = asked[0]
-    assert experiment.name == "fig1b"
+    assert experiment.name == "figure-2b"
     assert options == Options(2, True, Path("out"), Path("kept"), True, True)
     assert "NOT PRIVATE" in found.output
     assert "3 computed, 4 reused, 1 failed" in found.output

@@ -98,14 +98,15 @@ def test_every_experiment_of_the_house_is_sound(name: str) -> None:
 
 
 def test_the_figures_of_the_paper_are_all_there() -> None:
-    paper = {f"fig1{letter}" for letter in "abcde"} | {f"fig2{letter}" for letter in "abcd"}
+    paper = {f"figure-2{letter}" for letter in "abcde"}
+    paper |= {f"figure-3{letter}" for letter in "abcd"}
     assert paper | {"leaderboard"} <= set(experiment_names())
     for name in paper:
         found = read_experiment(name)
         assert (found.delta, found.draws) == (1e-6, 10)
         assert {dataset.test_share for dataset in found.datasets} == {0.01}
         caps = {m.settings.get("max_ratings") for m in found.methods if m.algorithm == "oja"}
-        assert caps == ({None} if name == "fig1b" else {80})
+        assert caps == ({None} if name == "figure-2b" else {80})
 
 
 def test_the_leaderboard_has_every_algorithm() -> None:
@@ -115,7 +116,7 @@ def test_the_leaderboard_has_every_algorithm() -> None:
 
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
-    with pytest.raises(ConfigError, match="fig1a"):
+    with pytest.raises(ConfigError, match="figure-2a"):
         read_experiment("fig9z")
 
 

@@ -55,13 +55,13 @@ def dense_algorithm_1(
     raise AssertionError("unreachable")
 
 
-def problem(seed: int) -> tuple[np.ndarray, np.ndarray, tacit.Ratings]:
+def problem(seed: int, per_user: int = 5) -> tuple[np.ndarray, np.ndarray, tacit.Ratings]:
     rng = np.random.default_rng(seed)
     full = rng.uniform(-1, 1, (M, 2)) @ rng.uniform(-1, 1, (2, N))
     full = np.clip(full, -1, 1).astype(np.float32).astype(float)
     seen = np.zeros((M, N))
     for row in seen:
-        row[rng.choice(N, 5, replace=False)] = 1
+        row[rng.choice(N, per_user, replace=False)] = 1
     users, items = np.nonzero(seen)
     ratings = tacit.Ratings.from_arrays(users, items, full[users, items], rating_range=(-1, 1))
     assert ratings.n_items == N
@@ -116,6 +116,24 @@ def test_it_is_algorithm_1(
     # Under add_remove sums keep room for 2^26 users, so their grid is coarser on a small problem.
     tolerance = 1e-5 if relation == "replace" else 1e-3
     assert np.max(np.abs(found - np.clip(expected, -1, 1))) < tolerance
+
+
+def test_predictions_are_those_of_the_print_before_they_are_cut() -> None:
+    """With a large k, Y leaves the rating range; clip=False gives it as it is."""
+    full, seen, ratings = problem(1)
+    config = tacit.FrankWolfe(
+        rounds=T, nuclear_norm=500.0, max_ratings=None, centre=False, shift=False, row_norm=50.0
+    )
+    model = tacit.fit(ratings, config, budget=None)
+    silence = [np.zeros((N, N))] * (T - 1)
+    expected = dense_algorithm_1(
+        full, seen, k=500.0, L=50.0, sigma=1.0, clip=100.0, noises=silence, beta=None
+    )
+    assert np.max(np.abs(expected)) > 3
+    (_, found), = model.predict_rows(ratings, clip=False)  # fmt: skip
+    assert np.allclose(found, expected, rtol=1e-5, atol=1e-5)
+    (_, cut), = model.predict_rows(ratings)  # fmt: skip
+    assert np.allclose(cut, np.clip(expected, -1, 1), atol=1e-4)
 
 
 @pytest.mark.parametrize("norm", [0.6, 50.0])

@@ -11,6 +11,7 @@ import pytest
 from tests.paper.recorded import recorded_noise
 
 import tacit
+from tacit.algorithms.cleansing import _shrunk_to_averages
 
 M, N = 60, 12
 LO, HI = 1.0, 5.0
@@ -52,6 +53,7 @@ def dense_factors(
     offsets: np.ndarray,
     settings: dict[str, Any],
     noises: tuple[np.ndarray, np.ndarray],
+    counts_noise: np.ndarray,
 ) -> np.ndarray:
     """Steps 2 to 4: centre and clip, sum weighted outer products, clean; return F, C = F F^T."""
     cov, wgt = ((noise + noise.T) / 2 for noise in noises)
@@ -62,10 +64,35 @@ def dense_factors(
         cov = cov + np.outer(z, z) / mask.sum()
         wgt = wgt + np.outer(mask, mask) / mask.sum()
     wgt = np.maximum(wgt, 0)
+    if settings.get("cleaning") == "mm09":
+        return dense_mm09(cov, wgt, settings, dense_counts(seen, counts_noise))
     mean = cov.sum() / max(wgt.sum(), 1)
     values, vectors = np.linalg.eigh((cov + settings["beta"] * mean) / (wgt + settings["beta"]))
     order = np.argsort(values)[::-1][: settings["rank"]]
     return vectors[:, order] * np.sqrt(np.maximum(values[order], 0))
+
+
+def dense_counts(seen: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    return np.maximum((seen / np.sqrt(seen.sum(1, keepdims=True))).sum(0) + noise, 0)
+
+
+def dense_mm09(
+    cov: np.ndarray, wgt: np.ndarray, settings: dict[str, Any], counts: np.ndarray
+) -> np.ndarray:
+    """Step 4 as [MM09] has it, entry by entry."""
+    off = [(j, k) for j in range(N) for k in range(N) if j != k]
+    average = [sum(each[j, k] for j, k in off) / len(off) for each in (cov, wgt)]
+    beta, diagonal = settings["beta"], settings["beta_diagonal"]
+    cleaned = np.empty((N, N))
+    for j, k in off:
+        cleaned[j, k] = (cov[j, k] + beta * average[0]) / (wgt[j, k] + beta * average[1])
+    traces = cov.trace() / N, wgt.trace() / N
+    for j in range(N):
+        cleaned[j, j] = (cov[j, j] + diagonal * traces[0]) / (wgt[j, j] + diagonal * traces[1])
+    spread = np.diag(np.sqrt(counts + settings["beta_m"]))
+    values, vectors = np.linalg.eigh(spread @ cleaned @ spread)
+    order = np.argsort(values)[::-1][: settings["rank"]]
+    return np.linalg.inv(spread) @ vectors[:, order] * np.sqrt(np.maximum(values[order], 0))
 
 
 def by_factors(z: np.ndarray, rated: np.ndarray, F: np.ndarray) -> np.ndarray:
@@ -95,7 +122,7 @@ def dense_cleansing(
 ) -> np.ndarray:
     """Return everyone's scores."""
     offsets = dense_means(full, seen, settings["beta_m"], noises[0])
-    F = dense_factors(full, seen, offsets, settings, noises[1:])
+    F = dense_factors(full, seen, offsets, settings, noises[1:], noises[0][1])
     scores = np.empty_like(full)
     for i in range(M):
         rated = np.nonzero(seen[i])[0]
@@ -148,6 +175,43 @@ def test_it_is_the_cleansing_of_five_steps(
     expected = dense_cleansing(full, seen, settings, noises_of(budget, drawn))
     # Under add_remove sums keep room for 2^26 users, so their grid is coarser on a small problem.
     assert furthest(model, ratings, expected) < (1e-5 if relation == "replace" else 1e-3)
+
+
+MM09 = SETTINGS | {"cleaning": "mm09", "beta": 5.0, "beta_diagonal": 2.0}
+
+
+@pytest.mark.parametrize("local", ["factors", "neighbours"])
+@pytest.mark.parametrize("epsilon", [1.0, 50.0])
+def test_it_is_the_cleaning_of_2009(
+    local: str, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full, seen, ratings = problem(1)
+    settings = MM09 | {"local": local, "rank": 3, "nearest": 3}
+    drawn = recorded_noise(monkeypatch)
+    budget = tacit.PrivacyBudget(epsilon)
+    config = tacit.Cleansing(**settings, max_ratings=None)
+    model = tacit.fit(ratings, config, budget=budget, noise_seed_unsafe=3)
+    expected = dense_cleansing(full, seen, settings, noises_of(budget, drawn))
+    assert furthest(model, ratings, expected) < 1e-5
+
+
+def test_wrong_constants_of_2009_would_be_noticed() -> None:
+    """The twin: another beta for the diagonal, or our own cleaning, is seen at once."""
+    full, seen, ratings = problem(2)
+    settings = MM09 | {"local": "factors", "rank": 3, "nearest": 3}
+    model = tacit.fit(ratings, tacit.Cleansing(**settings, max_ratings=None), budget=None)
+    assert furthest(model, ratings, dense_cleansing(full, seen, settings, SILENCE)) < 1e-5
+    for change in ({"beta": 5.1}, {"beta_diagonal": 2.05}, {"cleaning": "constant"}):
+        scores = dense_cleansing(full, seen, settings | change, SILENCE)
+        assert furthest(model, ratings, scores) > 1e-4, change
+
+
+def test_cleaning_of_noise_alone_divides_by_nothing() -> None:
+    """No weight above zero: every entry is 0/0, and counts as zero."""
+    zeros = np.zeros((3, 3))
+    assert not _shrunk_to_averages(np.ones((3, 3)), zeros, 5.0, 5.0).any()
+    one = _shrunk_to_averages(np.ones((1, 1)), np.ones((1, 1)), 5.0, 5.0)
+    assert one.tolist() == [[1.0]]
 
 
 SILENCE = (np.zeros((2, N)), np.zeros((N, N)), np.zeros((N, N)))

@@ -59,15 +59,16 @@ def test_gradients_do_not_depend_on_where_factors_lie() -> None:
 
 def test_a_mapped_row_does_not_depend_on_the_rows_beside_it() -> None:
     rng = np.random.default_rng(1)
-    for n_items in (1, 6, 43, 64):
-        matrix = rng.normal(size=(n_items, n_items)).astype(np.float32)
+    for n_items, rank in ((1, 1), (6, 0), (6, 6), (43, 3), (64, 17)):
+        vectors = rng.normal(size=(n_items, rank)).astype(np.float32)
+        back = rng.normal(size=(rank, n_items)).astype(np.float32)
         filled = rng.normal(size=(50, n_items)).astype(np.float32)
-        together, expected = filled.copy(), filled.astype(float) @ matrix
-        map_rows(together, matrix, 0, 50)
-        assert np.allclose(together, expected, rtol=1e-4, atol=1e-4)
+        together, expected = filled.copy(), filled.astype(float) @ vectors @ back
+        map_rows(together, vectors, back, 0, 50)
+        assert np.allclose(together, expected, rtol=1e-4, atol=1e-3)
         for lo, hi in ((0, 1), (15, 18), (30, 50)):
             apart = filled.copy()
-            map_rows(apart, matrix, lo, hi)
+            map_rows(apart, vectors, back, lo, hi)
             assert np.array_equal(apart[lo:hi], together[lo:hi])
             assert np.array_equal(apart[hi:], filled[hi:])
 

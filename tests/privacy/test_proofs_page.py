@@ -116,7 +116,7 @@ def equations(ratio: float) -> NormalEquations:
 LARGE_RHO = 2.5
 CASES: dict[tuple[str, str], Any] = {
     ("ResidualCovariance", ""): ResidualCovariance(BOUNDS, (), B),
-    ("FilledCovariance", ""): FilledCovariance(BOUNDS, (), (1.0,), B),
+    ("FilledCovariance", ""): FilledCovariance(BOUNDS, (), (1.0,), (B,)),
     ("ResidualProduct", "one column"): product(1),
     ("ResidualProduct", "several columns"): product(3),
     ("ResidualEnergy", ""): ResidualEnergy(BOUNDS, (), B, np.eye(ITEMS)[0]),

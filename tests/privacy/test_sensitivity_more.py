@@ -64,12 +64,13 @@ def maps(count: int) -> tuple[LinearStep, ...]:
     found = []
     for seed in range(count):
         vectors = block(ITEMS, seed)
-        found.append(LinearStep((vectors * rng.uniform(0, 1, ITEMS)) @ vectors.T))
+        found.append(LinearStep(vectors, rng.uniform(0, 1, ITEMS)))
     return tuple(found)
 
 
 def filled(count: int, bound: float = 3.0, rate: float = 0.7) -> FilledCovariance:
-    return FilledCovariance(plain(most=None), maps(count), (rate,) * (count + 1), bound)
+    turns = count + 1
+    return FilledCovariance(plain(most=None), maps(count), (rate,) * turns, (bound,) * turns)
 
 
 def cleansed(clip: float = 1.0, *, centre: bool = True, shrink: float = 4.0) -> RowBounds:
@@ -303,17 +304,18 @@ def mixing(count: int) -> tuple[LinearStep, ...]:
     rng = np.random.default_rng(3)
     found = []
     for _ in range(count):
-        matrix = np.eye(ITEMS)
+        vectors, shrinkage = np.eye(ITEMS), np.ones(ITEMS)
         for group in (slice(0, 4), slice(4, 8)):
-            vectors = np.linalg.qr(rng.standard_normal((4, 4)))[0]
-            matrix[group, group] = (vectors * rng.uniform(0, 1, 4)) @ vectors.T
-        found.append(LinearStep(matrix))
+            vectors[group, group] = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+            shrinkage[group] = rng.uniform(0, 1, 4)
+        found.append(LinearStep(vectors, shrinkage))
     return tuple(found)
 
 
 @pytest.mark.parametrize("taken", [0, 1, 2, 3])
 def test_the_filled_covariance_bound_is_reached(taken: int) -> None:
-    statistic = FilledCovariance(plain(), mixing(taken), (0.9,) * (taken + 1), 2.0)
+    turns = taken + 1
+    statistic = FilledCovariance(plain(), mixing(taken), (0.9,) * turns, (2.0,) * turns)
     removed, replaced = closeness(statistic, *APART)
     assert removed > CLOSE
     assert replaced > CLOSE
@@ -372,8 +374,8 @@ def uncapped_count() -> tuple[Statistic, Statistic]:
 
 def unclipped_filling() -> tuple[Statistic, Statistic]:
     """Algorithm 5 as printed: rows of Y are never clipped."""
-    printed = FilledCovariance(plain(norm=9.0), mixing(1), (0.9, 0.9), 100.0)
-    return printed, FilledCovariance(plain(norm=9.0), mixing(1), (0.9, 0.9), 2.0)
+    printed = FilledCovariance(plain(norm=9.0), mixing(1), (0.9, 0.9), (100.0, 100.0))
+    return printed, FilledCovariance(plain(norm=9.0), mixing(1), (0.9, 0.9), (2.0, 2.0))
 
 
 def unclipped_gradient() -> tuple[Statistic, Statistic]:
@@ -478,11 +480,11 @@ def test_sums_do_not_depend_on_threads_or_order(case: str) -> None:
 def wild(case: str) -> Statistic:
     """Published numbers that overflow: a release of pure noise may lead to anything."""
     gains = tuple(RankOneStep(step(t, 3.0).direction, 1e300, 0.8, 3.0) for t in range(3))
-    huge = LinearStep(np.full((ITEMS, ITEMS), 1e38))
+    huge = LinearStep(np.full((ITEMS, 1), 1e19), np.ones(1))
     return {
         "product": ResidualProduct(plain(), gains, 6.0, block(2)),
         "energy": ResidualEnergy(plain(), gains, 6.0, block(1)[:, 0]),
-        "filled": FilledCovariance(plain(), (huge, huge), (0.5,) * 3, 3.0),
+        "filled": FilledCovariance(plain(), (huge, huge), (0.5,) * 3, (3.0,) * 3),
         "gradient": FactorGradient(plain(), factors(2, scale=1e150), 0.5, 0.7),
         "infinite gradient": FactorGradient(plain(), factors(2, scale=1e200), 0.5, 0.7),
     }[case]

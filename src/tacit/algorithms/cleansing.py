@@ -47,8 +47,11 @@ class Cleansing:
        more ratings, and clips what is left to [-B, B].
     3. Releases Cov = sum_i z_i z_i^T / d_i and Wgt = sum_i e_i e_i^T / d_i, e_i the 0/1 row of
        what she rated and d_i how many that is.
-    4. Cleaning: (Cov + beta c) / (Wgt + beta), c the mean covariance, cut to its leading
-       eigenvectors.
+    4. Cleaning, then the leading eigenvectors:
+       "constant": C = (Cov + beta c) / (Wgt + beta), c = sum Cov / sum Wgt. It is ours.
+       "mm09": C = (Cov + beta avg(Cov)) / (Wgt + beta avg(Wgt)), with averages and a beta of their
+       own for the diagonal; eigenvectors are those of s_j C_jk s_k, s_j^2 = weight_j + beta_m,
+       whose entries have about the same variance, and are scaled back by 1/s_j.
     5. Locally: ridge regression on those ("factors"), or the nearest neighbours by correlation.
 
     *Paper:* [MM09], the baseline of Section 4. beta_m, beta and the weights count in weighted
@@ -73,6 +76,11 @@ class Cleansing:
     """Shrinking of users' own means; the paper tunes it in [5, 15]."""
     beta: float = 15.0
     """Shrinking of the covariance; the paper tunes it in [5, 25]."""
+    cleaning: Literal["constant", "mm09"] = "constant"
+    """How the covariance is shrunk: towards its mean as if each pair had been seen `beta` more
+    times, or `beta` times as often as the average pair."""
+    beta_diagonal: float | None = None
+    """Shrinking of the diagonal, for "mm09"; None: as `beta`."""
     max_ratings: int | None = 80
     """At most this many ratings of a user count; None: all."""
     shares: tuple[float, float, float] = (0.1, 0.6, 0.3)
@@ -103,9 +111,7 @@ class Cleansing:
         centred, present = self._centred(facts, offsets), self._present(facts)
         noisy = mechanism.release(_COVARIANCE, ResidualCovariance(centred, (), centred.entry))
         weight = mechanism.release(_CO_RATINGS, ResidualCovariance(present, (), 1.0))
-        values, vectors = eigh(self._shrunk(noisy, weight))
-        values, vectors = values[-self.rank :], vectors[:, -self.rank :]
-        factors = vectors * np.sqrt(np.maximum(values, 0.0))
+        factors = self._factors(noisy, np.maximum(weight, 0.0), np.maximum(sums[1], 0.0))
         if self.local == "neighbours":
             covariance = factors @ factors.T
             return NeighbourRule(covariance, offsets, self.nearest, 1.0, self.beta_p)
@@ -148,11 +154,33 @@ class Cleansing:
         means = (sums[0] + self.beta_m * overall) / (weights + self.beta_m)
         return np.asarray(middle + half * np.clip(means, -1.0, 1.0))
 
-    def _shrunk(self, noisy: Floats, weight: Floats) -> Floats:
-        """Return (Cov + beta c) / (Wgt + beta); weights below zero count as none."""
-        weight = np.maximum(weight, 0.0)
-        mean = noisy.sum() / max(weight.sum(), 1.0)
-        return np.asarray((noisy + self.beta * mean) / (weight + self.beta))
+    def _factors(self, noisy: Floats, weight: Floats, counts: Floats) -> Floats:
+        """Return F with F F^T the cleaned covariance; weights below zero count as none."""
+        if self.cleaning == "constant":
+            mean = noisy.sum() / max(weight.sum(), 1.0)
+            return _leading((noisy + self.beta * mean) / (weight + self.beta), self.rank)
+        diagonal = self.beta if self.beta_diagonal is None else self.beta_diagonal
+        scale = np.sqrt(counts + self.beta_m)
+        cleaned = _shrunk_to_averages(noisy, weight, self.beta, diagonal)
+        return _leading(cleaned * np.outer(scale, scale), self.rank) / scale[:, None]
+
+
+def _shrunk_to_averages(noisy: Floats, weight: Floats, beta: float, diagonal: float) -> Floats:
+    """Return (Cov + beta avg(Cov)) / (Wgt + beta avg(Wgt)), the diagonal apart; 0 for 0/0."""
+    on = np.eye(len(noisy), dtype=bool)
+    cleaned = np.zeros_like(noisy)
+    for part, strength in ((on, diagonal), (~on, beta)):
+        if part.any():
+            above = noisy[part] + strength * noisy[part].mean()
+            below = weight[part] + strength * weight[part].mean()
+            cleaned[part] = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return cleaned
+
+
+def _leading(matrix: Floats, rank: int) -> Floats:
+    """Return the leading eigenvectors, each times the root of its eigenvalue (0 if negative)."""
+    values, vectors = eigh(matrix)
+    return np.asarray(vectors[:, -rank:] * np.sqrt(np.maximum(values[-rank:], 0.0)))
 
 
 def _zeros(facts: Facts) -> Floats:
@@ -167,6 +195,9 @@ def _check(config: Cleansing) -> None:
         value = getattr(config, name)
         check_field(name, value, is_scale(value), "a positive number")
     check_scale_or_none("clip", config.clip)
+    check_scale_or_none("beta_diagonal", config.beta_diagonal)
+    fine = config.cleaning in ("constant", "mm09")
+    check_field("cleaning", config.cleaning, fine, "'constant' or 'mm09'")
     check_most(config.max_ratings)
     check_seed("sampling_seed", config.sampling_seed)
     known = ("factors", "neighbours")

@@ -1,5 +1,7 @@
 """Private projected gradient descent: Algorithm 5 of the paper, put right."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -14,9 +16,10 @@ from tacit.models.filling import FillingRule
 from tacit.private.filled import FilledCovariance
 from tacit.private.local import LinearStep
 from tacit.private.mechanism import Mechanism
+from tacit.private.statistics import outer_products
 from tacit.release import Release, ReleaseKind
 
-__all__ = ["ProjectedGradient", "project_on_ball"]
+__all__ = ["ProjectedGradient", "longest_filled_rows", "project_on_ball"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +28,19 @@ class ProjectedGradient(Preparation):
 
     In each round users take a gradient step on what they rated,
 
-        Y_i <- Y_i + eta_t P(Y*_i - Y_i),   scaled down to ||Y_i|| <= L,
+        Y_i <- Y_i + eta_t P(Y*_i - Y_i),   scaled down to ||Y_i|| <= B_t,
 
     W = sum_i Y_i^T Y_i + noise = V Lambda^2 V^T is released, the singular values Lambda are
     projected on {sum Z <= k}, and users map their rows, Y_i <- Y_i V diag(Z/Lambda) V^T.
 
+    L bounds what a user has rated; her filled row is longer. B_t is `filled_norm`, or how long a
+    filled row can be at all in round t (`longest_filled_rows`), whichever is less. Without a budget
+    it is the latter: nothing is cut.
+
     *Paper:* Algorithm 5 (Appendix E), whose gradient step has the wrong sign and index and whose
     rows are not clipped although its noise needs it. Negative eigenvalues of the noisy W count
     as zero.
-    *Guarantee:* a FilledCovariance a round with rows of norm at most L.
+    *Guarantee:* a FilledCovariance a round with rows of norm at most B_t.
     """
 
     name: ClassVar[str] = "pgd"
@@ -44,6 +51,8 @@ class ProjectedGradient(Preparation):
     """k; None: (hi - lo)/4 sqrt(users items), from public or paid numbers."""
     rate: float | Literal["t^-1/2", "t^-1"] = 0.5
     """eta_t: a constant, or falling with the round."""
+    filled_norm: float | None = None
+    """The norm that a filled row is scaled down to; None: L sqrt(items / max_ratings)."""
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -51,35 +60,47 @@ class ProjectedGradient(Preparation):
         rounds, norm, rate = self.rounds, self.nuclear_norm, self.rate
         check_field("rounds", rounds, is_whole(rounds) and 1 <= rounds <= 1000, "1 to 1000")
         check_scale_or_none("nuclear_norm", norm)
+        check_scale_or_none("filled_norm", self.filled_norm)
         fine = rate in ("t^-1/2", "t^-1") or (is_number(rate) and 0 < rate <= 1)  # type: ignore[operator]
         check_field("rate", rate, fine, "'t^-1/2', 't^-1' or a number in (0, 1]")
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve a covariance a round."""
         left = self._reserve_preparation(ledger, facts, users=self.nuclear_norm is None)
-        bounds = self._bounds(facts)
-        bound = FilledCovariance(bounds, (), self._rates(), bounds.norm).sensitivity
         part, scaled = left / self.rounds, self._norm_is_paid
-        for turn in range(1, self.rounds + 1):
-            ledger.reserve(Release(ReleaseKind.COVARIANCE, (turn,)), bound, part, scaled=scaled)
+        for turn, norm in enumerate(self._norms(facts, self._norm(facts)), start=1):
+            release, bound = Release(ReleaseKind.COVARIANCE, (turn,)), outer_products(norm)
+            ledger.reserve(release, bound, part, scaled=scaled)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> FillingRule:
         """Make the releases; users replay the rounds on their own rows."""
         radius = self._radius(self.nuclear_norm, mechanism, facts)
         bounds = self._prepared(mechanism, facts)
+        rates, norms = self._rates(), self._norms(facts, bounds.norm)
         steps: list[LinearStep] = []
         for turn in range(1, self.rounds + 1):
-            statistic = FilledCovariance(bounds, tuple(steps), self._rates(), bounds.norm)
+            statistic = FilledCovariance(bounds, tuple(steps), rates, norms)
             noisy = mechanism.release(Release(ReleaseKind.COVARIANCE, (turn,)), statistic)
-            steps.append(LinearStep(_ball_map(noisy, radius)))
+            steps.append(_ball_map(noisy, radius))
         return FillingRule(
-            maps=np.array([step.matrix for step in steps]),
-            rates=np.array(self._rates()),
+            vectors=np.concatenate([step.vectors for step in steps], axis=1),
+            shrinkage=np.concatenate([step.shrinkage for step in steps]),
+            ranks=tuple(step.shrinkage.size for step in steps),
+            rates=np.array(rates),
+            norms=np.array(norms),
             offsets=bounds.offsets,
             row_norm=bounds.norm,
             max_ratings=self.max_ratings,
             centre=self.centre,
         )
+
+    def _norms(self, facts: Facts, row_norm: float) -> tuple[float, ...]:
+        """Return B_t for every round, from L and public numbers."""
+        longest = longest_filled_rows(row_norm, self._rates())
+        if facts.budget is None:
+            return longest
+        most = self.filled_norm or row_norm * math.sqrt(facts.n_items / self._most(facts))
+        return tuple(min(most, norm) for norm in longest)
 
     def _rates(self) -> tuple[float, ...]:
         powers = {"t^-1/2": -0.5, "t^-1": -1.0}
@@ -87,6 +108,30 @@ class ProjectedGradient(Preparation):
         if isinstance(self.rate, str):
             return tuple(turn ** powers[self.rate] for turn in turns)
         return tuple(float(self.rate) for _ in turns)
+
+
+def longest_filled_rows(row_norm: float, rates: Iterable[float]) -> tuple[float, ...]:
+    """Return how long a filled row can be in each round before it is mapped.
+
+    Maps lengthen no row (Z <= Lambda). Let c bound the row before the step, a be the norm of its
+    part on Omega, and r the rate. After the step the part on Omega is at most (1 - r) a + r L long
+    and the rest is as it was, so the square of the norm is at most
+
+        ((1 - r) a + r L)^2 + c^2 - a^2,
+
+    a parabola in a with its top at a = L (1 - r)/(2 - r), or at c if that is less.
+
+    >>> [round(norm, 3) for norm in longest_filled_rows(1.0, (1.0, 1.0, 1.0))]
+    [1.0, 1.414, 1.732]
+    >>> longest_filled_rows(1.0, (0.5, 0.5))
+    (0.5, 0.75)
+    """
+    longest, norm = [], 0.0
+    for rate in rates:
+        seen = min(norm, row_norm * (1 - rate) / (2 - rate))
+        norm = math.sqrt(((1 - rate) * seen + rate * row_norm) ** 2 + norm**2 - seen**2)
+        longest.append(norm)
+    return tuple(longest)
 
 
 def project_on_ball(singular: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
@@ -103,10 +148,10 @@ def project_on_ball(singular: NDArray[np.float64], radius: float) -> NDArray[np.
     return np.asarray(np.maximum(0.0, singular - excess[kept - 1]))
 
 
-def _ball_map(noisy: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
-    """Return V diag(Z/Lambda) V^T, the published map of rows."""
+def _ball_map(noisy: NDArray[np.float64], radius: float) -> LinearStep:
+    """Return V diag(Z/Lambda) V^T, the published map of rows, without what it maps to zero."""
     values, vectors = eigh(noisy)
     singular = np.sqrt(np.maximum(values, 0.0))
     kept = project_on_ball(singular, radius)
-    ratio = np.divide(kept, singular, out=np.zeros_like(kept), where=singular > 0)
-    return np.asarray((vectors * ratio) @ vectors.T)
+    used = kept > 0
+    return LinearStep(np.ascontiguousarray(vectors[:, used]), kept[used] / singular[used])

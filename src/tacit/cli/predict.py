@@ -18,6 +18,10 @@ def run(
     std: Annotated[
         bool, typer.Option("--std", help="Also how far off each may be, as one std.")
     ] = False,
+    no_clip: Annotated[
+        bool,
+        typer.Option("--no-clip", help="Do not cut predictions off at the rating range."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict your ratings of items. All of the catalogue, or the given ones."""
@@ -29,9 +33,9 @@ def run(
     wanted = pl.Series("item", item) if item else found.catalogue.ids
     own, stds = read_own(ratings, implicit=found.implicit), None
     if std:
-        scores, stds = found.predict(own, wanted, return_std=True)
+        scores, stds = found.predict(own, wanted, return_std=True, clip=not no_clip)
     else:
-        scores = found.predict(own, wanted)
+        scores = found.predict(own, wanted, clip=not no_clip)
     positions = found.catalogue.positions(wanted)
     rows = [
         Recommendation(found.catalogue.ids[int(at)], found.catalogue.title(int(at)), float(score))

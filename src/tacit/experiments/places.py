@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tacit.errors import ConfigError
 
-__all__ = ["experiment_names", "experiment_text", "results_folder"]
+__all__ = ["experiment_names", "experiment_text", "full_name", "results_folder"]
 
 _PACKAGED = Path(__file__).parent / "files"
 _CHECKOUT = Path(__file__).parents[3]
@@ -21,6 +21,18 @@ def _checkout_folder() -> Path | None:
     found = (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "src" / "tacit").is_dir()
     folder = _CHECKOUT / "experiments"
     return folder if found and folder.is_dir() else None
+
+
+def full_name(name: str) -> str:
+    """The name of an experiment; the paper's figures had other numbers in version 0.1.0.
+
+    >>> full_name("fig1b"), full_name("fig2a"), full_name("oja")
+    ('figure-2b', 'figure-3a', 'oja')
+    """
+    for old, new in (("fig1", "figure-2"), ("fig2", "figure-3")):
+        if name.startswith(old) and len(name) == len(old) + 1:
+            return new + name[-1]
+    return name
 
 
 def experiment_names() -> list[str]:

@@ -24,7 +24,7 @@ from tacit.experiments.described import (
 )
 from tacit.experiments.fields import REQUIRED, Fields
 from tacit.experiments.guides import BOUNDS
-from tacit.experiments.places import experiment_text
+from tacit.experiments.places import experiment_text, full_name
 
 __all__ = ["BY_SIZE", "config_of", "parse_experiment", "read_experiment"]
 
@@ -41,6 +41,7 @@ def read_experiment(name: str) -> Experiment:
     Raises:
         ConfigError: there is none, or its file is not sound.
     """
+    name = full_name(name)
     return parse_experiment(name, experiment_text(name))
 
 

@@ -29,26 +29,35 @@ def descend(rows, filled, rate, norm, lo, hi):
 
 
 @njit(cache=True, nogil=True)
-def map_rows(filled, matrix, lo, hi):
-    """Replace each row by row @ matrix, in an order of its own: nobody else's row has a part in it.
+def map_rows(filled, vectors, back, lo, hi):
+    """Replace each row by (row @ vectors) @ back, in an order of its own.
 
     A product of blocks would round a row differently with other rows around it. Here a few rows
-    share what is fetched of the matrix, and nothing else.
+    share what is fetched of the factors, and nothing else.
     """
-    size = len(matrix)
-    whole = size - size % 4
-    mapped = np.empty((_TOGETHER, size), dtype=np.float32)
+    inner = np.empty((_TOGETHER, back.shape[0]), dtype=np.float32)
+    mapped = np.empty((_TOGETHER, back.shape[1]), dtype=np.float32)
     for start in range(lo, hi, _TOGETHER):
         rows = filled[start : min(start + _TOGETHER, hi)]
-        mapped[:] = 0.0
-        for j in range(0, whole, 4):
-            for i in range(len(rows)):
-                _add_four(matrix, rows[i], j, mapped[i])
-        for j in range(whole, size):
-            for i in range(len(rows)):
-                for k in range(size):
-                    mapped[i, k] += rows[i, j] * matrix[j, k]
-        rows[:] = mapped[: len(rows)]
+        count = len(rows)
+        _multiply(rows, vectors, inner[:count])
+        _multiply(inner[:count], back, mapped[:count])
+        rows[:] = mapped[:count]
+
+
+@njit(cache=True, nogil=True)
+def _multiply(rows, matrix, out):
+    """Write rows @ matrix, each row summed in the same order whatever stands beside it."""
+    size = len(matrix)
+    whole = size - size % 4
+    out[:] = 0.0
+    for j in range(0, whole, 4):
+        for i in range(len(rows)):
+            _add_four(matrix, rows[i], j, out[i])
+    for j in range(whole, size):
+        for i in range(len(rows)):
+            for k in range(out.shape[1]):
+                out[i, k] += rows[i, j] * matrix[j, k]
 
 
 @njit(cache=True, nogil=True)

@@ -1,11 +1,12 @@
 """The local rule of projected gradient descent: fill one's row in, map it, and again."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.errors import ModelFileError
 from tacit.models.rules import (
@@ -26,16 +27,20 @@ __all__ = ["FillingRule"]
 class FillingRule:
     """Replays Algorithm 5's rounds on one's own ratings.
 
-    From Y = 0, in each round Y <- Y + rate P(y - Y), scaled down to `row_norm`, then Y <- Y M with
-    the published map M = V diag(Z/Lambda) V^T. Scores are offsets + own mean + Y.
+    From Y = 0, in each round Y <- Y + rate P(y - Y), scaled down to that round's `norms`, then
+    Y <- Y V diag(Z/Lambda) V^T. The published `vectors` V and `shrinkage` Z/Lambda of all rounds
+    stand side by side, `ranks` of them for each. Scores are offsets + own mean + Y.
 
     *Paper:* Algorithm 5.
     """
 
     kind: ClassVar[str] = "filling"
 
-    maps: Floats
+    vectors: Floats
+    shrinkage: Floats
+    ranks: tuple[int, ...]
     rates: Floats
+    norms: Floats
     offsets: Floats
     row_norm: float
     max_ratings: int | None
@@ -49,32 +54,66 @@ class FillingRule:
         most = math.inf if self.max_ratings is None else float(self.max_ratings)
         rows = own_arrays(own, self.offsets, (self.centre, 0.0, self.row_norm, most))
         filled = np.zeros((people, self.offsets.size), dtype=np.float32)  # as in the fit
-        for rate, matrix in zip(self.rates, self.maps.astype(np.float32), strict=True):
-            descend(rows, filled, rate, self.row_norm, 0, people)
-            filled = filled @ matrix
+        for rate, norm, (vectors, shrinkage) in zip(
+            self.rates, self.norms, self._maps(), strict=True
+        ):
+            descend(rows, filled, rate, norm, 0, people)
+            filled = ((filled @ vectors) * shrinkage) @ vectors.T
         return np.asarray(filled + rows.means[:, None] + self.offsets)
+
+    def _maps(self) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Yield each round's vectors and shrinkage, in single precision."""
+        ends = np.cumsum(self.ranks)
+        for end, rank in zip(ends, self.ranks, strict=True):
+            own = slice(end - rank, end)
+            yield self.vectors[:, own].astype(np.float32), self.shrinkage[own].astype(np.float32)
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
-        return parts_of(self, ("row_norm", "max_ratings", "centre"))
+        arrays, settings = parts_of(self, ("row_norm", "max_ratings", "centre"))
+        return arrays, settings | {"ranks": list(self.ranks)}
 
     @classmethod
     def from_parts(cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> "FillingRule":
         """Read back what `parts` gave, trusting none of it."""
+        if "maps" in arrays:
+            arrays, settings = _from_whole_maps(arrays, settings)
         rule = cls(
-            maps=arrays["maps"],
+            vectors=arrays["vectors"],
+            shrinkage=arrays["shrinkage"],
+            ranks=tuple(int(rank) for rank in settings["ranks"]),
             rates=arrays["rates"],
+            norms=arrays["norms"],
             offsets=arrays["offsets"],
             row_norm=float(settings["row_norm"]),
             max_ratings=whole_or_none(settings["max_ratings"]),
             centre=bool(settings["centre"]),
         )
-        rounds, items = rule.rates.size, rule.offsets.size
-        check_shapes(rule, maps=(rounds, items, items), rates=(rounds,))
-        if not rule.row_norm > 0:
+        rounds, items, rank = len(rule.ranks), rule.offsets.size, sum(rule.ranks)
+        shapes: dict[str, tuple[int, ...]] = {"vectors": (items, rank), "shrinkage": (rank,)}
+        check_shapes(rule, **shapes, rates=(rounds,), norms=(rounds,))
+        possible = all(0 <= rank <= items for rank in rule.ranks) and (rule.norms > 0).all()
+        if not (possible and rule.row_norm > 0):
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
     def unpaid(self, releases: Iterable[Release]) -> list[str]:
         """Each map comes from a covariance."""
         return unpaid_parts(releases, self.offsets, (ReleaseKind.COVARIANCE,), self.rates.size)
+
+
+def _from_whole_maps(
+    arrays: Mapping[str, Floats], settings: Mapping[str, Any]
+) -> tuple[Mapping[str, Floats], Mapping[str, Any]]:
+    """Read a file of version 0.1.0, which has each map as an n x n matrix and one norm."""
+    maps, rates = arrays["maps"], arrays["rates"]
+    items = arrays["offsets"].size
+    if maps.shape != (rates.size, items, items) or not np.isfinite(maps).all():
+        raise ModelFileError("the arrays of the local rule do not fit together")
+    pairs = [np.linalg.eigh(matrix) for matrix in maps]
+    factors = {
+        "vectors": np.concatenate([vectors for _, vectors in pairs], axis=1),
+        "shrinkage": np.concatenate([values for values, _ in pairs]),
+        "norms": np.full(rates.size, float(settings["row_norm"])),
+    }
+    return {**arrays, **factors}, {**settings, "ranks": [items] * rates.size}

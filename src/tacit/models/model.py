@@ -76,16 +76,21 @@ class Model:
 
     @overload
     def predict(
-        self, own_ratings: Any, items: Any = None, *, return_std: Literal[False] = False
+        self,
+        own_ratings: Any,
+        items: Any = None,
+        *,
+        return_std: Literal[False] = False,
+        clip: bool = True,
     ) -> Floats: ...
 
     @overload
     def predict(
-        self, own_ratings: Any, items: Any = None, *, return_std: Literal[True]
+        self, own_ratings: Any, items: Any = None, *, return_std: Literal[True], clip: bool = True
     ) -> tuple[Floats, Floats]: ...
 
     def predict(
-        self, own_ratings: Any, items: Any = None, *, return_std: bool = False
+        self, own_ratings: Any, items: Any = None, *, return_std: bool = False, clip: bool = True
     ) -> Floats | tuple[Floats, Floats]:
         """Return the predicted ratings of `items` (all of the catalogue if None), in their order.
 
@@ -99,15 +104,19 @@ class Model:
             return_std: also return how far off each may be, as a standard deviation: a pair
                 (ratings, stds). Only for local rules that know it. None exceeds half the width of
                 the rating range, as nothing in that range has more.
+            clip: whether predictions beyond the rating range are moved to its ends. The algorithms
+                of the paper do not do that; clip=False gives theirs.
 
         Raises:
             ConfigError: return_std for a local rule that knows no posterior.
         """
-        if not isinstance(return_std, bool):
-            raise ConfigError(f"return_std={return_std!r}: expected true or false")
+        _check_switch("return_std", return_std)
+        _check_switch("clip", clip)
         rule = self._uncertain("return_std=True (--std)") if return_std else None
         own = self._own(own_ratings)
-        found = [self._scores(own)[0]] if rule is None else [a[0] for a in self._both(own, rule)]
+        found = [self._scores(own, clip)[0]]
+        if rule is not None:
+            found.append(self._stds(own, rule)[0])
         if items is not None:
             positions = known_positions(items, self.catalogue, "wanted items")
             found = [np.where(positions >= 0, array[positions], np.nan) for array in found]
@@ -128,17 +137,20 @@ class Model:
         best = best_items(scores if include_rated else without_rated(scores, own), n)[0]
         return [self._recommendation(int(at), float(shown[at])) for at in best[best >= 0]]
 
-    def predict_rows(self, ratings: Ratings) -> Iterator[tuple[int, Floats]]:
+    def predict_rows(self, ratings: Ratings, *, clip: bool = True) -> Iterator[tuple[int, Floats]]:
         """Yield (first row, scores of a block of users by items), each from her own ratings.
 
-        The ratings must be of this model's catalogue (`Ratings.from_...(catalogue=...)`).
+        The ratings must be of this model's catalogue (`Ratings.from_...(catalogue=...)`); `clip` as
+        in `predict`.
         """
-        yield from self._blocks(ratings, self._scores)
+        _check_switch("clip", clip)
+        yield from self._blocks(ratings, lambda own: self._scores(own, clip))
 
     def predict_rows_with_std(self, ratings: Ratings) -> Iterator[tuple[int, Floats, Floats]]:
         """Yield (first row, scores, stds) as `predict_rows` and `predict(return_std=True)` do."""
         rule = self._uncertain("predict_rows_with_std")
-        for start, (scores, stds) in self._blocks(ratings, lambda own: self._both(own, rule)):
+        blocks = self._blocks(ratings, lambda own: (self._scores(own), self._stds(own, rule)))
+        for start, (scores, stds) in blocks:
             yield start, scores, stds
 
     def recommend_rows(
@@ -207,16 +219,16 @@ class Model:
             return own_interactions(own_ratings, self.catalogue)
         return own_row(own_ratings, self.catalogue, self.rating_range)
 
-    def _scores(self, own: OwnRows) -> NDArray[np.float64]:
-        """Score by the local rule; no prediction leaves the rating range."""
+    def _scores(self, own: OwnRows, clip: bool = True) -> Floats:
+        """Score by the local rule; unless `clip` is off, no prediction leaves the rating range."""
         scores = self.rule.scores(own)
-        return np.clip(scores, *self.rating_range, out=scores)
+        return np.clip(scores, *self.rating_range, out=scores) if clip else scores
 
-    def _both(self, own: OwnRows, rule: Uncertain) -> tuple[Floats, Floats]:
-        """Return scores and stds; nothing in the rating range has a std above half its width."""
+    def _stds(self, own: OwnRows, rule: Uncertain) -> Floats:
+        """Return stds; nothing in the rating range has one above half its width."""
         lo, hi = self.rating_range
         stds = rule.spread(own)
-        return self._scores(own), np.minimum(stds, (hi - lo) / 2, out=stds)
+        return np.minimum(stds, (hi - lo) / 2, out=stds)
 
     def _best(self, own: OwnRows, n: int, include_rated: bool) -> NDArray[np.int64]:
         """Return everyone's n best items, by scores that are not cut off."""
@@ -236,6 +248,11 @@ class Model:
     def _recommendation(self, position: int, score: float) -> Recommendation:
         item = self.catalogue.ids[position]
         return Recommendation(item, self.catalogue.title(position), score)
+
+
+def _check_switch(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name}={value!r}: expected true or false")
 
 
 def _check_count(n: Any) -> None:

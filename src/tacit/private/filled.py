@@ -20,7 +20,7 @@ class FilledCovariance(OuterProducts):
     """W = sum_i Y_i^T Y_i after the published linear steps and one more gradient step.
 
     In round t, with all earlier maps M taken, Y_i <- Y_i + rates[t] P(Y*_i - Y_i), and the whole
-    row is scaled down to ||Y_i|| <= `bound`.
+    row is scaled down to ||Y_i|| <= norms[t]; `bound` is that of the newest round.
 
     *Paper:* Algorithm 5, W^(t), with the gradient's sign and index put right, and rows clipped,
     which its noise needs and it does not do.
@@ -32,9 +32,14 @@ class FilledCovariance(OuterProducts):
     bounds: RowBounds
     steps: tuple[LinearStep, ...]
     rates: tuple[float, ...]
-    bound: float
+    norms: tuple[float, ...]
     symmetric: bool = field(default=True, init=False)
     term_bits: int = field(default=42, init=False)
+
+    @property
+    def bound(self) -> float:  # type: ignore[override]
+        """The norm that rows have when they are summed."""
+        return self.norms[len(self.steps)]
 
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Bring everyone's row up to date and sum the outer products."""
@@ -45,14 +50,14 @@ class FilledCovariance(OuterProducts):
             state.matrix[:] = 0.0
         quanta = quanta_of(self.bound, unit)
         first = len(self.steps) - len(missing)
-        maps = [step.matrix.astype(state.matrix.dtype) for step in missing]
+        maps = [step.factors() for step in missing]
 
         def part(lo: int, hi: int) -> Units:
             if fresh:
-                descend(arrays, state.matrix, self.rates[0], self.bound, lo, hi)
-            for turn, matrix in enumerate(maps, start=first + 1):
-                map_rows(state.matrix, matrix, lo, hi)
-                descend(arrays, state.matrix, self.rates[turn], self.bound, lo, hi)
+                descend(arrays, state.matrix, self.rates[0], self.norms[0], lo, hi)
+            for turn, (vectors, back) in enumerate(maps, start=first + 1):
+                map_rows(state.matrix, vectors, back, lo, hi)
+                descend(arrays, state.matrix, self.rates[turn], self.norms[turn], lo, hi)
             return _outer_products(state.matrix, quanta, lo, hi)
 
         total = sum_parts(each(part))

@@ -40,9 +40,19 @@ class RankOneStep:
 
 @dataclass(frozen=True, eq=False)
 class LinearStep:
-    """A published linear map of rows, Y_i <- Y_i M (Alg. 5: M = V diag(Z/Lambda) V^T)."""
+    """A published linear map of rows, Y_i <- Y_i V diag(shrinkage) V^T (Alg. 5: Z/Lambda).
 
-    matrix: NDArray[np.float64]
+    `vectors` are the orthonormal columns V whose shrinkage is not zero, items x rank.
+    """
+
+    vectors: NDArray[np.float64]
+    shrinkage: NDArray[np.float64]
+
+    def factors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return V and diag(shrinkage) V^T, in the precision that rows are kept in."""
+        single = self.vectors.astype(np.float32)
+        back = (self.vectors * self.shrinkage).T.astype(np.float32)
+        return np.ascontiguousarray(single), np.ascontiguousarray(back)
 
 
 class _Taken(Generic[Step]):

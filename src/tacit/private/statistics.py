@@ -29,6 +29,7 @@ __all__ = [
     "ResidualEnergy",
     "ResidualProduct",
     "Statistic",
+    "outer_products",
     "product_sensitivity",
     "quanta_of",
     "sum_parts",
@@ -87,6 +88,11 @@ class Statistic(Protocol):
         ...
 
 
+def outer_products(bound: float) -> Sensitivity:
+    """Return the sensitivity of a sum of outer products of rows of norm at most `bound`."""
+    return Sensitivity(add_remove=bound**2, replace=math.sqrt(2.0) * bound**2)
+
+
 class OuterProducts:
     """What sums of outer products a a^T of bounded rows, ||a|| <= B, have in common.
 
@@ -101,7 +107,7 @@ class OuterProducts:
     @property
     def sensitivity(self) -> Sensitivity:
         """B^2, and sqrt2 B^2 when a row is replaced."""
-        return Sensitivity(add_remove=self.bound**2, replace=math.sqrt(2.0) * self.bound**2)
+        return outer_products(self.bound)
 
     @property
     def peak(self) -> float:
