@@ -53,12 +53,13 @@ class FillingRule:
         people = own.indptr.size - 1
         most = math.inf if self.max_ratings is None else float(self.max_ratings)
         rows = own_arrays(own, self.offsets, (self.centre, 0.0, self.row_norm, most))
-        filled = np.zeros((people, self.offsets.size), dtype=np.float32)  # as in the fit
+        shape = (people, self.offsets.size)
+        filled: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)  # as in the fit
         for rate, norm, (vectors, shrinkage) in zip(
             self.rates, self.norms, self._maps(), strict=True
         ):
             descend(rows, filled, rate, norm, 0, people)
-            filled = ((filled @ vectors) * shrinkage) @ vectors.T
+            filled = (filled @ (vectors * shrinkage)) @ vectors.T
         return np.asarray(filled + rows.means[:, None] + self.offsets)
 
     def _maps(self) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
