@@ -183,7 +183,7 @@ def test_users_with_no_rating_of_the_catalogue_are_no_trouble() -> None:
     catalogue = tacit.Catalogue(["a", "b", "c"], public=True)
     ratings = tacit.Ratings.from_arrays(
         [1, 1, 2, 3, 3], ["a", "b", "other", "b", "c"], [1, 2, 3, 4, 5],
-        rating_range=(1, 5), catalogue=catalogue,
+        rating_range=(1, 5), catalogue=catalogue, unknown_items="drop",
     )  # fmt: skip
     assert ratings.n_users == 3
     model = tacit.fit(ratings, epsilon=1.0)

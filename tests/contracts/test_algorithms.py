@@ -268,6 +268,7 @@ class TestEveryAlgorithm:
         ratings = tacit.Ratings.from_arrays(
             [1, 2, *[3] * 8, 4, 4], ["other", "a", *"abcdefgh", "a", "h"],
             [3, 5, *range(1, 5), *range(1, 5), 1, 2], rating_range=(1, 5), catalogue=catalogue,
+            unknown_items="drop",
         )  # fmt: skip
         assert ratings.n_users == 4
         assert np.diff(ratings.indptr).tolist() == [0, 1, 8, 2]

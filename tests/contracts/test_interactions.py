@@ -76,7 +76,7 @@ class TestInteractions(contract.TestEveryAlgorithm):
         catalogue = tacit.Catalogue(list("abcdefgh"), public=True)
         ratings = tacit.Ratings.from_arrays(
             [1, 2, *[3] * 8, 4, 4], ["other", "a", *"abcdefgh", "a", "h"],
-            implicit=True, catalogue=catalogue,
+            implicit=True, catalogue=catalogue, unknown_items="drop",
         )  # fmt: skip
         assert np.diff(ratings.indptr).tolist() == [0, 1, 8, 2]
         for budget in (None, tacit.PrivacyBudget(0.01), tacit.PrivacyBudget(100.0)):

@@ -44,6 +44,7 @@ def read(dataset: Dataset, folder: Path) -> Ratings:
         table.astype(np.float32)[values],
         rating_range=dataset.range,
         catalogue=Catalogue(numbers),  # type: ignore[arg-type]
+        unknown_items="drop",  # noticed by their number: see loading
     )
 
 

@@ -24,7 +24,12 @@ def read(dataset: Dataset, folder: Path) -> Ratings:
     ratings, films = found(dataset, folder)
     catalogue = _catalogue(*films)
     with member_path(*ratings) as path:
-        return Ratings.from_file(path, rating_range=dataset.range, catalogue=catalogue)
+        return Ratings.from_file(
+            path,
+            rating_range=dataset.range,
+            catalogue=catalogue,
+            unknown_items="drop",  # noticed by their number: see loading
+        )
 
 
 def _catalogue(source: Path, member: Member) -> Catalogue:

@@ -23,5 +23,9 @@ def read(dataset: Dataset, folder: Path) -> Ratings:
     with ExitStack() as stack:
         paths = [stack.enter_context(member_path(*place)) for place in found(dataset, folder)]
         return Ratings.from_file(
-            paths, rating_range=dataset.range, columns=Columns(0, 1, 2), catalogue=catalogue
+            paths,
+            rating_range=dataset.range,
+            columns=Columns(0, 1, 2),
+            catalogue=catalogue,
+            unknown_items="drop",  # noticed by their number: see loading
         )
