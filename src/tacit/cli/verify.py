@@ -8,7 +8,7 @@ __all__ = ["run"]
 
 
 def run(model: ModelPath, as_json: AsJson = False) -> None:
-    """Check what a model promises. Recomputes epsilon from what it lists; exit code 1 if it fails."""
+    """Check what a model promises. Recomputes epsilon from its list; exit code 1 if it fails."""
     from tacit.models import load
 
     found = load(model).verify()
