@@ -231,6 +231,13 @@ class TestWarnings:
         with pytest.warns(tacit.TacitWarning, match=said):
             tacit.tune(ratings, [tacit.SVD(rank=1), tacit.SVD(rank=2)], **budget)
 
+    def test_the_papers_calibration_may_be_worth_more(self) -> None:
+        """It says NOT PRIVATE of the whole budget, of which this calibration spends a part."""
+        budget = tacit.PrivacyBudget(10.0, neighbours="add_remove", accounting="paper")  # type: ignore[arg-type]
+        with pytest.warns(tacit.TacitWarning, match="the model may say NOT PRIVATE"):
+            model = tacit.fit(ratings_for(0), tacit.SVD(), budget=budget)
+        assert model.certificate.grade is Grade.WEAK
+
     def test_they_do_not_for_a_better_one_or_for_none(self) -> None:
         ratings = ratings_for(0)
         with warnings.catch_warnings():

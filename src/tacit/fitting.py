@@ -319,14 +319,19 @@ def _warn_of_delta(facts: Facts) -> None:
 
 
 def _warn_of_a_weak_promise(budget: PrivacyBudget | None, options: Options) -> None:
-    """Say before anything is spent that it will buy little; what says NOT PRIVATE needs no more."""
+    """Say before anything is spent that it will buy little; what says NOT PRIVATE needs no more.
+
+    It speaks of the whole budget. The paper's calibration may spend less, and be worth more.
+    """
     if budget is None or _reasons_not_private(options):
         return
     mu = mu_of(budget.epsilon, budget.delta)
     weak = weakness(budget, mu)
     if weak:
         none = grade_of(budget, mu) is Grade.NONE
-        word = "the model will say NOT PRIVATE" if none else "the promise is weak"
+        sure = budget.accounting is Accounting.EXACT
+        word = f"the model {'will' if sure else 'may'} say NOT PRIVATE"
+        word = word if none else f"the promise {'is' if sure else 'may be'} weak"
         warnings.warn(
             f"epsilon={shown(budget.epsilon)}, delta={shown(budget.delta)}, {budget.neighbours}: "
             f"{word}: {weak}; choose a smaller epsilon or delta",

@@ -76,6 +76,20 @@ def test_an_algorithm_holds(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.rstrip().splitlines()[-1].startswith("HOLDS")
 
 
+@pytest.mark.parametrize(("relation", "limit"), [("replace", "0.8379"), ("add_remove", "1.676")])
+def test_the_report_has_a_line_for_single_ratings(
+    capsys: pytest.CaptureFixture[str], relation: str, limit: str
+) -> None:
+    """It is compared with what the certificate says of two lists."""
+    assert "rating" in PARTS
+    words = ("--neighbours", relation, "--parts", "rating", "--quick", "--seed", 1)
+    code, out, _ = shell(capsys, "audit", "svd", "--epsilon", 4, *words)
+    assert code == 0, out
+    (line,) = (line for line in out.splitlines() if "the whole fit, one rating" in line)
+    assert line.split()[0] == "holds"
+    assert limit in line
+
+
 def test_json_has_stable_keys(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("audit", "svd", "--epsilon", 4, "--set", "rank=2", "--parts", "sensitivity")
     code, out, _ = shell(capsys, *words, *QUICK, "--json")

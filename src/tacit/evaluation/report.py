@@ -299,7 +299,7 @@ def _public(certificate: Mapping[str, Any]) -> str:
 
 def _footer(certificate: Mapping[str, Any]) -> str:
     """Say how to check the page."""
-    check = "<code>tacit verify</code> recomputes epsilon from the model file. "
+    check = "<code>tacit verify</code> recomputes epsilon from the listed releases. "
     return (check if certificate["private"] else "") + "This page loads nothing from a network."
 
 
