@@ -122,7 +122,7 @@ CASES = (  # j, x and how often it is tried; 0.1 % at (40, 0.3) is seven standar
 )
 
 
-@njit(cache=True)
+@njit  # not cached: numba would not see that the loop it calls has changed
 def accepted(j, start, words, trials):  # type: ignore[no-untyped-def]
     tape = np.zeros(2, np.int64)
     x, trio = np.zeros(DIGITS + 1, np.uint64), np.zeros((3, DIGITS + 1), np.uint64)
