@@ -2,8 +2,8 @@
 
 import os
 
-# Before numpy is loaded, and for processes that tests start: idle threads of BLAS spin, which makes
-# small problems twenty times slower when tests run on all cores.
+# Before numpy is loaded, and for processes that tests start: with more threads of BLAS than free
+# cores, decompositions of 100 items and more were seen to take many times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np

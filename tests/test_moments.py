@@ -204,7 +204,10 @@ def test_noise_has_no_directions(monkeypatch: pytest.MonkeyPatch, items: int, sk
         assert alarms(monkeypatch, items, skew, scale=0.7) > 20
 
 
-@pytest.mark.parametrize(("items", "skew"), [(300, 0.0), (300, 0.7), (900, 0.0)])
+@pytest.mark.parametrize(
+    ("items", "skew"),
+    [(300, 0.0), (300, 0.7), pytest.param(900, 0.0, marks=pytest.mark.slow)],
+)
 def test_noise_of_many_items_seldom_passes_the_few_that_are_drawn(items: int, skew: float) -> None:
     """In fewer than one of 20; and the twin: a threshold a tenth lower, in more than one of four.
 

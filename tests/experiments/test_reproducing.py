@@ -184,6 +184,7 @@ algorithm = "user-mean"
 """
 
 
+@pytest.mark.slow
 def test_from_a_file_to_a_figure(tmp_path: Path) -> None:
     """The whole way: two worker processes, trials, fits, failures, table and figure."""
     experiment = parse_experiment("real", REAL)
@@ -206,6 +207,7 @@ def test_from_a_file_to_a_figure(tmp_path: Path) -> None:
     assert reproduce(experiment, Options(runs=tmp_path / "runs", output=tmp_path)).computed == 0
 
 
+@pytest.mark.slow
 def test_nobody_works_on_after_an_interruption(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +245,7 @@ settings = { rounds = 2000 }
 """
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_stopped_and_the_like_is_not_tried(tmp_path: Path) -> None:
     found = reproduce(parse_experiment("slow", SLOW), Options(runs=tmp_path))
     assert (found.computed, found.failed) == (3, 3)

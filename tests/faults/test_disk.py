@@ -54,6 +54,7 @@ def script(code: str, *arguments: object) -> tuple[int, str]:
     return found.returncode, found.stdout + found.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
 def test_a_limit_on_file_sizes(tmp_path: Path) -> None:
     """Files of 1000 bytes and no more: the first release fits and a matrix does not."""

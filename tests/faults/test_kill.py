@@ -29,6 +29,7 @@ def count(tmp_path_factory: pytest.TempPathFactory) -> int:
     return len(check_finished(folder).certificate.releases)
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_killed_again_and_again_is_one_fit(tmp_path: Path) -> None:
     kept: dict[str, bytes] = {}
     for stage, number in QUICK:

@@ -55,6 +55,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> 
     assert releases(tmp_path).items() > kept.items()
 
 
+@pytest.mark.slow
 def test_three_processes_that_start_together_make_one_fit(tmp_path: Path) -> None:
     """Each gets the folder or is refused; whoever comes second uses what the first one wrote."""
     starts = [

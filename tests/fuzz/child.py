@@ -9,14 +9,15 @@ import os
 import resource
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.fuzz.subjects import SECRETS, SUBJECTS, TWINS, Sound, Subject
 
-CHANNEL = os.fdopen(os.dup(1), "w")
-"""The standard output, which what is tested does not get."""
-os.dup2(2, 1)
+Say = Callable[..., None]
+"""Writes a line of facts."""
 
 
 def outcome(subject: Subject, path: Path) -> str:
@@ -34,9 +35,12 @@ def outcome(subject: Subject, path: Path) -> str:
     return "read"
 
 
-def say(**facts: object) -> None:
-    CHANNEL.write(json.dumps(facts) + "\n")
-    CHANNEL.flush()
+@contextmanager
+def channel() -> Iterator[Say]:
+    """The standard output, which what is tested does not get."""
+    with os.fdopen(os.dup(1), "w") as file:
+        os.dup2(2, 1)
+        yield lambda **facts: print(json.dumps(facts), file=file, flush=True)
 
 
 def limit_memory(room: int) -> None:
@@ -55,18 +59,18 @@ def peak_memory() -> int:
 def main(name: str, first: int, last: int, room: int) -> None:
     warnings.simplefilter("ignore")
     subject = (SUBJECTS | TWINS)[name]
-    sound = subject.sound()
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, channel() as say:
+        sound = subject.sound()
         for file in sound:  # everything is loaded and compiled before memory is limited
             (Path(folder) / file.name).write_bytes(file.content)
             say(sound=file.name, outcome=outcome(subject, Path(folder) / file.name))
         limit_memory(room)
         for number in range(first, last):
-            _one(subject, sound[number % len(sound)], number, Path(folder))
-    say(peak=peak_memory())
+            _one(subject, sound[number % len(sound)], number, Path(folder), say)
+        say(peak=peak_memory())
 
 
-def _one(subject: Subject, sound: Sound, number: int, folder: Path) -> None:
+def _one(subject: Subject, sound: Sound, number: int, folder: Path, say: Say) -> None:
     path = folder / sound.name
     path.write_bytes(sound.mutant(number))
     say(begins=number)

@@ -49,6 +49,7 @@ def test_thousands_of_mutants(subject: str, count: int) -> None:
     check(subject, 1_000_000, 1_000_000 + count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "expected"),
     [
