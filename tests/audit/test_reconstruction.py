@@ -105,7 +105,7 @@ def test_interactions_have_one_level() -> None:
 def test_readings_count_what_is_right() -> None:
     reading = Reading(np.array([[1, 0, 5], [2, 3, 0]]), np.array([[1, 0, 4], [2, 1, 1]]))
     assert reading.share == pytest.approx(3 / 6)
-    assert 0 <= reading.interval.low < reading.share
+    assert 0 <= reading.interval.low < reading.share < reading.interval.high <= 1
     assert 0 < reading.correlation < 1
     everyone = Reading(np.ones((20, 3), int), np.ones((20, 3), int))
     assert everyone.interval.low == pytest.approx(0.01 ** (1 / 20))
