@@ -85,7 +85,8 @@ def test_fit_reports_the_certificate(shell: Shell, folder: Path, tmp_path: Path)
     assert "a public list given by the caller" in out
     found = shell.json(*words, "--neighbours", "add_remove", "--delta", "1e-7")
     assert (found["epsilon"], found["delta"], found["neighbours"]) == (0.5, 1e-7, "add_remove")
-    assert {"name", "sensitivity", "noise_sd", "mu"} == set(found["releases"][0])  # type: ignore[index]
+    keys = {"name", "kind", "index", "part", "sensitivity", "noise_sd", "mu"}
+    assert keys == set(found["releases"][0])  # type: ignore[index]
 
 
 def test_settings_and_algorithm_are_passed_on(shell: Shell, folder: Path, tmp_path: Path) -> None:

@@ -218,21 +218,27 @@ def test_a_tuned_model_is_refused_with_a_way_out() -> None:
         audit(model)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("config", [SVD(), Interactions()], ids=lambda config: config.name)
-def test_parts_run_in_order_and_tell_every_step(config: Any) -> None:
+@pytest.mark.parametrize(
+    ("config", "parts"),
+    [
+        (SVD(), ("sensitivity", "game")),
+        pytest.param(SVD(), PARTS, marks=pytest.mark.slow),
+        pytest.param(Interactions(), PARTS, marks=pytest.mark.slow),
+    ],
+    ids=["two parts of svd", "svd", "interactions"],
+)
+def test_parts_run_in_order_and_tell_every_step(config: Any, parts: tuple[str, ...]) -> None:
     """Each part tells how many steps there are before the first, and ends with all of them."""
     told: list[tuple[str, int, int]] = []
-    scale = Scale(trials=20, seed=1, quick=True)
     audit(
         config,
         budget=tacit.PrivacyBudget(4.0),
-        parts=list(reversed(PARTS)),
-        scale=scale,
+        parts=parts[::-1],
+        scale=Scale(trials=20, seed=1, quick=True),
         progress=lambda *step: told.append(step),
     )
-    assert list(dict.fromkeys(part for part, _, _ in told)) == list(PARTS)
-    for part in PARTS:
+    assert list(dict.fromkeys(part for part, _, _ in told)) == list(parts)
+    for part in parts:
         steps = [(done, planned) for each, done, planned in told if each == part]
         planned = steps[0][1]
         assert steps == [(done, planned) for done in range(planned + 1)], part

@@ -94,7 +94,7 @@ def test_wrong_noise_is_found_out(factor: float, monkeypatch: pytest.MonkeyPatch
 
     def lying(*arguments: object) -> list[Heard]:
         heard = overheard(*arguments)  # type: ignore[arg-type]
-        return [Heard(e.name, e.statistic, e.noise_sd * factor, e.values) for e in heard]
+        return [Heard(e.release, e.statistic, e.noise_sd * factor, e.values) for e in heard]
 
     monkeypatch.setattr(module, "overheard", lying)
     findings = noise(SUBJECT, seed=1)

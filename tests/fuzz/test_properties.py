@@ -17,6 +17,7 @@ import tacit
 from tacit.certificate import Certificate
 from tacit.errors import ConfigError, DataError, ModelFileError
 from tacit.experiments.reading import parse_experiment
+from tacit.release import ReleaseKind
 from tests.conftest import ratings_for
 from tests.fuzz.subjects import STARS, own_model
 
@@ -107,7 +108,13 @@ def certificates() -> st.SearchStrategy[dict[str, Any]]:
         st.floats(), st.integers(), st.floats(1e-300, 1e300), st.floats(0.01, 50), st.none()
     )
     entry = st.fixed_dictionaries(
-        {"name": st.text(max_size=5), "sensitivity": numbers, "noise_sd": numbers, "mu": st.none()}
+        {"name": st.text(max_size=5), "sensitivity": numbers, "noise_sd": numbers, "mu": st.none()},
+        optional={
+            "kind": st.one_of(st.sampled_from(list(ReleaseKind)), ANYTHING),
+            "index": st.one_of(st.lists(st.integers(), max_size=3), ANYTHING),
+            "part": st.one_of(st.lists(st.integers(), max_size=3), ANYTHING),
+            "label": ANYTHING,
+        },
     )
     whole = own_model().certificate.to_json()
     changes = {
@@ -116,6 +123,9 @@ def certificates() -> st.SearchStrategy[dict[str, Any]]:
         "releases": st.one_of(st.lists(entry, max_size=4), ANYTHING),
         "public": st.one_of(st.just(whole["public"]), ANYTHING),
         "private": st.booleans(),
+        "sources": st.one_of(st.dictionaries(st.text(max_size=3), entry, max_size=2), ANYTHING),
+        "algorithm": ANYTHING,
+        "settings": ANYTHING,
     }
     return st.fixed_dictionaries({}, optional=changes).map(lambda change: whole | change)
 

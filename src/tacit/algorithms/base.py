@@ -31,7 +31,11 @@ class Facts:
 
 
 class Algorithm(Protocol):
-    """The global side of a method. Its local side is the rule that it publishes."""
+    """The global side of a method. Its local side is the rule that it publishes.
+
+    One that lets a release decide a setting also has `sources()`: that release, by the line of
+    `public` that it stands behind.
+    """
 
     name: ClassVar[str]
 
