@@ -31,14 +31,69 @@ def test_a_plan_is_short_and_says_what_matters(plan: Run) -> None:
     code, out, err = plan(*ASKED)
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert len(lines) < 40
+    assert len(lines) < 60
     assert max(map(len, lines)) <= 80
     for words in (
         "500,000 x 400", "by rule", "7071", "4.472", "Thm. 3.2", "Cor. 3.1", "Thm. B.3",
-        "10,836", "8,305", "1.30", "1.85", "The theory favours SVD", "up to constants", "loose",
+        "10,836", "8,305", "1.30", "1.85", "prefer SVD", "up to constants", "loose",
+        "One's own mean", "latent factors found", "users needed",
     ):  # fmt: skip
         assert words in out, words
     assert "Table 1" not in out
+    assert "favours" not in out
+
+
+def test_the_headline_is_about_the_default_and_comes_first(plan: Run) -> None:
+    _, out, _ = plan(*ASKED)
+    head = " ".join(out.split("\n\n")[0].split())
+    assert head.startswith("Expect RMSE about 0.399 against 0.494 of one's own mean (-19.")
+    assert "without privacy about 0.399" in head
+    assert "item means only" in head
+
+
+def test_where_there_is_nothing_to_gain_it_says_so_and_what_would_help(plan: Run) -> None:
+    _, out, _ = plan("--users", 500, "--items", 400, "--epsilon", 0.1)
+    words = " ".join(out.split())
+    assert "It would learn next to nothing at this epsilon" in words
+    assert "more users, a larger epsilon, or fewer items (--top-items" in words
+
+
+def test_guesses_change_what_to_expect(plan: Run) -> None:
+    assumed = ("--item-sd", 0.3, "--user-sd", 0.1, "--noise-sd", 0.2, "--factors", 3)
+    more = ("--factor-share", 0.5, "--factor-decay", 1, "--skew", 0, "--activity-spread", 0)
+    found = json.loads(plan(*ASKED, *assumed, *more, "--json")[1])["expected"]
+    assert found["assumed"] == {
+        "item_sd": 0.3, "user_sd": 0.1, "noise_sd": 0.2, "factors": 3, "factor_share": 0.5,
+        "factor_decay": 1.0, "skew": 0.0, "activity_spread": 0.0, "noise_spread": 0.25,
+    }  # fmt: skip
+    assert found["rmse_own_mean"] == pytest.approx((0.17 * (1 + 1 / 80)) ** 0.5, rel=1e-6)
+    assert found["rmse"] < 0.22
+
+
+@pytest.mark.slow
+def test_a_simulation_stands_beside_the_forecast(plan: Run) -> None:
+    size = ("--users", 2000, "--items", 60, "--epsilon", 4, "--per-user", 20)
+    code, out, _ = plan(*size, "--simulate", "few")
+    assert code == 0
+    assert "synthetic, few: RMSE" in out
+    found = json.loads(plan(*size, "--simulate", "few", "--json")[1])["simulated"]
+    assert found["family"] == "few"
+    assert found["gain"] == pytest.approx(found["forecast_gain"], abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "few", [("--users", 100, "--items", 400, "--epsilon", 1), (*ASKED[:4], "--epsilon", 30)]
+)
+def test_where_the_bounds_do_not_apply_there_is_a_forecast(
+    plan: Run, few: tuple[object, ...]
+) -> None:
+    code, out, _ = plan(*few)
+    assert code == 0
+    assert "The paper's bounds do not apply" in out
+    found = json.loads(plan(*few, "--json")[1])
+    assert "the paper's bounds need" in found["bounds_do_not_apply"]
+    assert found["bounds"] is None
+    assert found["expected"]["rmse"] > 0
 
 
 def test_tables_are_shown_when_asked_for(plan: Run) -> None:
@@ -52,9 +107,17 @@ def test_json_has_it_all(plan: Run) -> None:
     found = json.loads(out)
     assert code == 0
     assert list(found) == [
-        "problem", "neighbours", "rounds", "rounds_for_all", "noise", "bounds", "zero_rmse",
+        "expected", "simulated", "bounds_do_not_apply", "problem",
+        "neighbours", "rounds", "rounds_for_all", "noise", "bounds", "zero_rmse",
         "favours", "table_1", "table_2", "notes",
     ]  # fmt: skip
+    assert list(found["expected"]) == [
+        "rmse", "rmse_own_mean", "rmse_biases_without_noise", "rmse_without_noise", "gain",
+        "gain_without_noise", "item_effects_learned", "factors_found",
+        "factors_found_without_noise", "smallest_factor_variance", "noise_sd", "users_needed",
+        "assumed", "verdict",
+    ]  # fmt: skip
+    assert found["simulated"] is None
     assert found["problem"]["delta"] == 1e-7
     assert found["neighbours"] == "add_remove"
     assert set(found["noise"]["frank-wolfe"]) == {"replace", "add_remove"}
@@ -66,7 +129,7 @@ def test_json_has_it_all(plan: Run) -> None:
 def test_what_is_given_is_used_and_marked(plan: Run) -> None:
     words = ("--per-user", 20, "--rating-range", 0.5, 5, "--nuclear-norm", 9000, "--row-norm", 3)
     _, out, _ = plan(*ASKED, *words, "--rank", 4, "--incoherence", 2)
-    assert "20 a user, 10,000,000 in all" in out
+    assert "20 a user on average" in out
     assert "from 0.5 to 5" in out
     assert out.count("given") == 2
     found = json.loads(plan(*ASKED, *words, "--rank", 4, "--incoherence", 2, "--json")[1])
@@ -85,7 +148,7 @@ def test_plot(plan: Run, tmp_path: Path, name: str, start: bytes) -> None:
     plan(*ASKED, "--plot", tmp_path / name)
     assert (tmp_path / name).read_bytes() == first
     if name.endswith("svg"):
-        for words in ("epsilon", "exact, replace", "Thm. B.3", "500,000 users"):
+        for words in ("epsilon", "exact, replace", "Thm. B.3", "500,000 users", "own mean"):
             assert words in first.decode()
 
 
@@ -103,10 +166,17 @@ def test_without_matplotlib_the_message_is_kind(
 BAD = {
     "no users": ("--users", 0, "--items", 400, "--epsilon", 1),
     "one item": ("--users", 10, "--items", 1, "--epsilon", 1),
-    "few users": ("--users", 10, "--items", 400, "--epsilon", 1),
+    "one user": ("--users", 1, "--items", 400, "--epsilon", 1),
+    "negative sd": (*ASKED, "--item-sd", -1),
+    "no noise": (*ASKED, "--noise-sd", 0),
+    "endless sd": (*ASKED, "--user-sd", "inf"),
+    "no factors": (*ASKED, "--factors", 0),
+    "all share": (*ASKED, "--factor-share", 1),
+    "bad skew": (*ASKED, "--skew", "nan"),
+    "no such family": (*ASKED, "--simulate", "tall"),
+    "too large a family": (*ASKED, "--simulate", "popular"),
     "no epsilon": ("--users", 1000, "--items", 400),
     "negative epsilon": ("--users", 1000, "--items", 400, "--epsilon", -1),
-    "large epsilon": ("--users", 1000, "--items", 400, "--epsilon", 30),
     "bad delta": (*ASKED, "--delta", 0),
     "no ratings": (*ASKED, "--per-user", 0),
     "bad range": (*ASKED, "--rating-range", 5, 1),

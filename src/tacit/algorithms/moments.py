@@ -36,7 +36,7 @@ from tacit.private.spreads import UserSpreads
 from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
 from tacit.release import Release, ReleaseKind
 
-__all__ = ["Moments"]
+__all__ = ["HEADROOM", "MOST_LOST", "WIDE_HEADROOM", "Moments", "Spreads", "spreads_from"]
 
 Floats = NDArray[np.float64]
 
@@ -47,12 +47,12 @@ _SPREADS, _WEIGHTS, _EFFECTS = (
 _MOMENT = Release(ReleaseKind.COVARIANCE, (1,))
 _VAGUE = 100.0  # prior variance of the overall mean, in half ranges squared
 _LEGIBLE = 0.1  # of the users: noise in the weight of a class that is no more than that
-_MOST_LOST = 4.0  # by which a second moment of scaled-down rows is made up for
-_HEADROOM = 0.7  # rows are scaled down if their mean square passes so many times the average
-_WIDE_HEADROOM = 1.0  # where what is lost by it cannot be made up for: in sums, and in products
+MOST_LOST = 4.0  # by which a second moment of scaled-down rows is made up for
+HEADROOM = 0.7  # rows are scaled down if their mean square passes so many times the average
+WIDE_HEADROOM = 1.0  # where what is lost by it cannot be made up for: in sums, and in products
 
 
-class _Spreads(NamedTuple):
+class Spreads(NamedTuple):
     """The overall mean, variances of levels and of ratings about them, and how many users."""
 
     overall: float
@@ -174,13 +174,8 @@ class Moments:
         used["eigen"] = form_of(self.eigen, facts.n_items)
         return public_settings(self.name, used)
 
-    def _spreads(self, mechanism: Mechanism, facts: Facts) -> _Spreads:
-        """Return what the release of spreads tells, drawn to public values where noise drowns it.
-
-        Those are the middle of the range, with a prior so vague that people's own ratings decide,
-        (hi - lo)/7 for tau and (hi - lo)/5 for a rating, with prior sds as large as the variances
-        themselves. What is not known of the overall mean counts as spread of levels.
-        """
+    def _spreads(self, mechanism: Mechanism, facts: Facts) -> Spreads:
+        """Return what the release of spreads tells."""
         lo, hi = facts.rating_range
         half, middle = (hi - lo) / 2, (lo + hi) / 2
         usual = default_ridge(facts.rating_range)
@@ -190,23 +185,16 @@ class Moments:
         sums = mechanism.release(_SPREADS, statistic)
         noise_sd = mechanism.noise_sd(_SPREADS)
         users = _users(float(sums[3]), noise_sd, facts.n_users)
-        error = noise_sd / users
-        place, square, variance = sums[:3] / users
-        shift = min(1.0, max(-1.0, 2 * place - 1))
-        known = _VAGUE / (_VAGUE + (2 * error) ** 2)
-        level = _drawn(half**2 * (square - shift**2), 3 * error * half**2, (half * 2 / 7) ** 2)
-        level += half**2 * known * (2 * error) ** 2
-        rating = _drawn(statistic.cap * variance, statistic.cap * error, usual)
-        return _Spreads(middle + half * known * shift, level, rating, users)
+        return spreads_from(sums[:3] / users, noise_sd / users, users, facts.rating_range)
 
-    def _items(self, mechanism: Mechanism, facts: Facts, spreads: _Spreads) -> _Items:
+    def _items(self, mechanism: Mechanism, facts: Facts, spreads: Spreads) -> _Items:
         """Return the items' means and reach from their weights and effects."""
         noise_sd = mechanism.noise_sd(_WEIGHTS)
         edges = self._classes(noise_sd, facts, spreads.users)
         counts = mechanism.release(_WEIGHTS, ItemCounts(facts.n_items, edges))
         rated = coverage(np.atleast_2d(counts), noise_sd, edges, spreads.users)
         overall = np.full(facts.n_items, spreads.overall)
-        statistic = RowSums(self._residuals(overall, spreads, _WIDE_HEADROOM))
+        statistic = RowSums(self._residuals(overall, spreads, WIDE_HEADROOM))
         noise_sd = mechanism.noise_sd(_EFFECTS, statistic.sensitivity)
         effects = mechanism.release(_EFFECTS, statistic)
         variances = (noise_sd**2 + spreads.rating * spreads.users * rated.shares) / rated.weights**2
@@ -216,7 +204,7 @@ class Moments:
         return _Items(means, found.doubt, rated)
 
     def _by_matrix(
-        self, mechanism: Mechanism, items: _Items, spreads: _Spreads, setting: Setting
+        self, mechanism: Mechanism, items: _Items, spreads: Spreads, setting: Setting
     ) -> tuple[Factors, Floats]:
         """Release the second moment; return factors, and how items' own variances differ."""
         known = best_known(self.eigen, items.rated.weights)
@@ -229,7 +217,7 @@ class Moments:
         lost = self._lost(float(np.trace(moment)) / part, items.rated, spreads)
         moment, noise_sd = lost * moment, lost * noise_sd
         swollen = np.diag(moment).copy()
-        chance = max(1.0, _HEADROOM * lost) * spreads.rating**2  # people differ in how they vary
+        chance = max(1.0, HEADROOM * lost) * spreads.rating**2  # people differ in how they vary
         setting = setting._replace(
             reach=setting.reach[known],
             noise_sd=noise_sd / math.sqrt(2.0),
@@ -243,7 +231,7 @@ class Moments:
         return _of_all(factors, own, known, items.rated)
 
     def _by_products(
-        self, mechanism: Mechanism, items: _Items, spreads: _Spreads, setting: Setting
+        self, mechanism: Mechanism, items: _Items, spreads: Spreads, setting: Setting
     ) -> tuple[Factors, Floats]:
         """Release products with the second moment; return factors. Own variances stay unknown."""
         bounds = self._residuals(items.means, spreads, self._headroom)
@@ -259,7 +247,7 @@ class Moments:
         factors = factors_by_products(product, start, self.steps, setting)
         return factors, np.zeros(items.means.size)
 
-    def _rule(self, items: _Items, spreads: _Spreads, factors: Factors, own: Floats) -> RidgeRule:
+    def _rule(self, items: _Items, spreads: Spreads, factors: Factors, own: Floats) -> RidgeRule:
         """Publish G = [tau 1, F] and, for each item, the variance that is left."""
         explained = float(items.rated.shares @ np.sum(factors.loadings**2, axis=1))
         left = max(spreads.rating - explained, 0.05 * spreads.rating)
@@ -273,12 +261,12 @@ class Moments:
             source=ReleaseKind.COVARIANCE if self._by_pairs else ReleaseKind.PRODUCT,
         )
 
-    def _lost(self, trace: float, rated: Coverage, spreads: _Spreads) -> float:
+    def _lost(self, trace: float, rated: Coverage, spreads: Spreads) -> float:
         """Return by how much a second moment of this trace is too small: rows were scaled down."""
         expected = float(rated.people @ self._left(rated.lengths, spreads))
-        return min(max(expected / max(trace, 1e-300), 1.0), _MOST_LOST)
+        return min(max(expected / max(trace, 1e-300), 1.0), MOST_LOST)
 
-    def _left(self, lengths: Floats, spreads: _Spreads) -> Floats:
+    def _left(self, lengths: Floats, spreads: Spreads) -> Floats:
         """Return the variance that is left of a rating when a user's own level is taken off.
 
         Her level is the sum of her d ratings over d + k.
@@ -288,7 +276,7 @@ class Moments:
         rating = (1 - 1 / every) ** 2 + (lengths - 1) / every**2
         return np.asarray(spreads.rating * rating + spreads.level * (k / every) ** 2)
 
-    def _residuals(self, offsets: Floats, spreads: _Spreads, headroom: float) -> RowBounds:
+    def _residuals(self, offsets: Floats, spreads: Spreads, headroom: float) -> RowBounds:
         """Return how rows are bounded once it is known how far they spread."""
         norm = math.sqrt(headroom * spreads.rating)
         return replace(self._bounds(offsets, norm), shrink=self._shrink(spreads))
@@ -299,9 +287,9 @@ class Moments:
 
         Products do not tell the trace, so what is lost cannot be made up for: less is taken off.
         """
-        return _HEADROOM if self._by_pairs else _WIDE_HEADROOM
+        return HEADROOM if self._by_pairs else WIDE_HEADROOM
 
-    def _shrink(self, spreads: _Spreads) -> float:
+    def _shrink(self, spreads: Spreads) -> float:
         return min(self.level_shrink, spreads.rating / spreads.level)
 
     def _bounds(self, offsets: Floats, norm: float = math.inf) -> RowBounds:
@@ -325,6 +313,28 @@ class Moments:
 
 def _product(step: int) -> Release:
     return Release(ReleaseKind.PRODUCT, (step,))
+
+
+def spreads_from(
+    means: Floats, error: float, users: float, rating_range: tuple[float, float]
+) -> Spreads:
+    """Return what the means over users of `UserSpreads` tell, drawn to public values by noise.
+
+    Those are the middle of the range, with a prior so vague that people's own ratings decide,
+    (hi - lo)/7 for tau and (hi - lo)/5 for a rating, with prior sds as large as the variances
+    themselves. What is not known of the overall mean counts as spread of levels. `error` is the sd
+    of the noise in each mean.
+    """
+    lo, hi = rating_range
+    half, middle, usual = (hi - lo) / 2, (lo + hi) / 2, default_ridge(rating_range)
+    cap = half**2 / 2
+    place, square, variance = means
+    shift = min(1.0, max(-1.0, 2 * place - 1))
+    known = _VAGUE / (_VAGUE + (2 * error) ** 2)
+    level = _drawn(half**2 * (square - shift**2), 3 * error * half**2, (half * 2 / 7) ** 2)
+    level += half**2 * known * (2 * error) ** 2
+    rating = _drawn(cap * variance, cap * error, usual)
+    return Spreads(middle + half * known * shift, level, rating, users)
 
 
 def _of_all(

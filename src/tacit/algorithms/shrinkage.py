@@ -22,6 +22,8 @@ __all__ = [
     "factors_by_products",
     "factors_of_matrix",
     "form_of",
+    "margin_over_noise",
+    "shrunk_loadings",
     "start_of_products",
 ]
 
@@ -121,7 +123,7 @@ def factors_of_matrix(matrix: Floats, setting: Setting) -> Factors:
     seen = (weights[:, None] * vectors) ** 2
     variance = setting.variances() @ seen
     kept = np.maximum(1 - (top / 2) ** 2 / values**2, 1e-3)
-    return _shrunk(rough, variance / values, kept, setting, weights**4)
+    return shrunk_loadings(rough, variance / values, kept, setting, weights**4)
 
 
 def divided(factors: Factors, reach: Floats, pairs: Floats) -> Factors:
@@ -169,7 +171,7 @@ def factors_by_products(multiply: Product, block: Floats, steps: int, setting: S
     rough = last @ turn[:, keep] / np.sqrt(values)
     variance = setting.noise_sd**2 + np.outer(setting.sampling, setting.sampling @ block**2)
     kept = np.maximum(1 - (top / 2) ** 2 / values**2, 1e-3)
-    return _shrunk(rough, variance / values, kept, setting, squares[:, 0] ** 2)
+    return shrunk_loadings(rough, variance / values, kept, setting, squares[:, 0] ** 2)
 
 
 def _spikes(matrix: Floats, top: float, most: int) -> tuple[Floats, Floats]:
@@ -216,7 +218,7 @@ def _top_of_noise(setting: Setting, weights: Floats) -> float:
     adds, or a few where there are no more.
     """
     items = weights.size
-    draws = max(4, min(20, 8000 // items))
+    draws = _draws(items)
     rng = np.random.default_rng(setting.seed)
     sd = np.sqrt(setting.variances()) * np.outer(weights, weights)
     tops = []
@@ -226,10 +228,20 @@ def _top_of_noise(setting: Setting, weights: Floats) -> float:
     few = setting.single * (1 + 10 / setting.users) * float(np.max(weights)) ** 2
     energy = np.sum(sd**2, axis=1)
     count = float(energy.sum() ** 2 / max(float(energy @ energy), 1e-300))
-    return float(max(tops) * (1 + (0.25 + 8 / draws) * max(count, 1.0) ** (-2 / 3)) + few)
+    return float(max(tops) * margin_over_noise(items, count) + few)
 
 
-def _shrunk(
+def margin_over_noise(items: int, count: float) -> float:
+    """Return by how much the largest eigenvalue of drawn noise is raised; `count` items matter."""
+    return float(1 + (0.25 + 8 / _draws(items)) * max(count, 1.0) ** (-2 / 3))
+
+
+def _draws(items: int) -> int:
+    """Return how many matrices of noise alone are drawn."""
+    return max(4, min(20, 8000 // items))
+
+
+def shrunk_loadings(
     rough: Floats, variance: Floats, kept: Floats, setting: Setting, trust: Floats
 ) -> Factors:
     """Shrink each item's loadings by how much of them is noise, and say what is left in doubt.

@@ -1,20 +1,20 @@
-"""tacit plan: what the theory promises, before any budget is spent."""
+"""tacit plan: what to expect of a fit, before any budget is spent."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.options import AsJson, Force, show_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-
-    from tacit.theory import Plan
+    from tacit.experiments.simulated import Simulated
+    from tacit.theory import Case, Plan
 
 __all__ = ["run"]
+
+_GUESSED = "What to assume of the ratings: public guesses"
+_BOUNDS = "For the paper's bounds"
 
 
 def run(
@@ -22,172 +22,185 @@ def run(
     items: Annotated[int, typer.Option(help="How many items (n).")],
     epsilon: Annotated[float, typer.Option(help="The privacy loss that may not be exceeded.")],
     delta: Annotated[float, typer.Option(help="... except with this probability.")] = 1e-6,
-    per_user: Annotated[int, typer.Option("--per-user", help="Ratings of a user that count.")] = 80,
+    per_user: Annotated[
+        int, typer.Option("--per-user", help="Ratings of a user, on average.")
+    ] = 80,
     rating_range: Annotated[
         tuple[float, float], typer.Option(help="LO HI: the public range of ratings.")
     ] = (-1.0, 1.0),
+    neighbours: Annotated[str, typer.Option(help="replace or add_remove.")] = "replace",
+    simulate: Annotated[
+        str | None,
+        typer.Option(
+            help="Also fit synthetic ratings of this size and measure: popular, few, wide, sparse "
+            "or missing-not-at-random.",
+        ),
+    ] = None,
+    item_sd: Annotated[
+        float | None,
+        typer.Option(help="sd of item effects (0.11 of the range).", rich_help_panel=_GUESSED),
+    ] = None,
+    user_sd: Annotated[
+        float | None,
+        typer.Option(help="sd of user biases (0.1 of the range).", rich_help_panel=_GUESSED),
+    ] = None,
+    noise_sd: Annotated[
+        float | None,
+        typer.Option(
+            help="sd of what nothing explains (0.19 of the range).", rich_help_panel=_GUESSED
+        ),
+    ] = None,
+    factors: Annotated[
+        int | None, typer.Option(help="Latent factors (12).", rich_help_panel=_GUESSED)
+    ] = None,
+    factor_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Part of the variance beyond the biases that they explain (0.25).",
+            rich_help_panel=_GUESSED,
+        ),
+    ] = None,
+    factor_decay: Annotated[
+        float | None,
+        typer.Option(
+            help="Variance of a factor over that of the one before (0.75).",
+            rich_help_panel=_GUESSED,
+        ),
+    ] = None,
+    skew: Annotated[
+        float | None,
+        typer.Option(
+            help="Popularity falls with rank to this power (0.8); 0: all items alike.",
+            rich_help_panel=_GUESSED,
+        ),
+    ] = None,
+    activity_spread: Annotated[
+        float | None,
+        typer.Option(
+            help="sd of the logarithm of users' numbers of ratings (0.6).",
+            rich_help_panel=_GUESSED,
+        ),
+    ] = None,
     nuclear_norm: Annotated[
-        float | None, typer.Option(help="k; by the rule of a fit if left out.")
+        float | None,
+        typer.Option(help="k; by the rule of a fit if left out.", rich_help_panel=_BOUNDS),
     ] = None,
     row_norm: Annotated[
-        float | None, typer.Option(help="L; by the rule of a fit if left out.")
+        float | None,
+        typer.Option(help="L; by the rule of a fit if left out.", rich_help_panel=_BOUNDS),
     ] = None,
-    rank: Annotated[int, typer.Option(help="r of the hidden matrix, for SVD.")] = 1,
+    rank: Annotated[
+        int, typer.Option(help="r of the hidden matrix, for SVD.", rich_help_panel=_BOUNDS)
+    ] = 1,
     incoherence: Annotated[
-        float, typer.Option(help="mu of the hidden matrix, for SVD: 1 (even) to users/rank.")
+        float,
+        typer.Option(
+            help="mu of the hidden matrix, for SVD: 1 (even) to users/rank.",
+            rich_help_panel=_BOUNDS,
+        ),
     ] = 1.0,
-    neighbours: Annotated[str, typer.Option(help="replace or add_remove.")] = "replace",
     tables: Annotated[
-        bool, typer.Option("--tables", help="Show the paper's two comparison tables too.")
+        bool,
+        typer.Option(
+            "--tables", help="Show the paper's two comparison tables too.", rich_help_panel=_BOUNDS
+        ),
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Where a picture goes (.svg or .png).")] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """See what the theory promises. Rounds, noise and error bounds, from public numbers only."""
+    """See what to expect of a fit. RMSE, users needed and bounds, from public numbers only."""
     from tacit.budget import PrivacyBudget
-    from tacit.theory import Problem, make_plan
+    from tacit.cli.planned import Shown, show
+    from tacit.experiments.simulated import check_simulation
+    from tacit.theory import Case, Tastes, expect
     from tacit.theory.picture import check_picture, draw_plan
+    from tacit.theory.problem import check_counts, check_range
 
     if plot:
         check_picture(plot, overwrite=force)
-    relation = PrivacyBudget(epsilon, delta, neighbours).neighbours  # type: ignore[arg-type]
-    problem = Problem.by_rule(
+    check_counts(users=users, items=items, per_user=per_user)
+    check_range(rating_range)
+    tastes = Tastes.usual(
+        rating_range,
+        item_sd=item_sd,
+        user_sd=user_sd,
+        noise_sd=noise_sd,
+        factors=factors,
+        factor_share=factor_share,
+        factor_decay=factor_decay,
+        skew=skew,
+        activity_spread=activity_spread,
+    )
+    case = Case(
         users=users,
         items=items,
-        epsilon=epsilon,
-        delta=delta,
-        per_user=per_user,
+        per_user=min(per_user, items),
         rating_range=rating_range,
-        nuclear_norm=nuclear_norm,
-        row_norm=row_norm,
-        rank=rank,
-        incoherence=incoherence,
+        budget=PrivacyBudget(epsilon, delta, neighbours),  # type: ignore[arg-type]
+        tastes=tastes,
     )
-    plan = make_plan(problem, relation)
+    if simulate:
+        check_simulation(case, simulate)
+    norms = {"nuclear_norm": nuclear_norm, "row_norm": row_norm}
+    plan, reason = _bounds(case, norms | {"rank": rank, "incoherence": incoherence})
+    expected = expect(case)
+    simulated = _simulated(case, simulate) if simulate else None
     if plot:
-        draw_plan(plan, plot, overwrite=force)
+        draw_plan(expected, plan, plot, overwrite=force)
     if as_json:
-        show_json(plan.to_json())
+        show_json(_json(expected.to_json(), plan, reason, simulated))
         return
-    _show(plan, {"k": nuclear_norm, "L": row_norm}, rating_range, tables=tables)
+    show(Shown(expected, plan, reason, simulated, norms, tables))
     if plot:
         typer.echo(f"\nwrote {plot}")
 
 
-def _show(
-    plan: "Plan",
-    given: dict[str, float | None],
-    rating_range: tuple[float, float],
-    *,
-    tables: bool,
-) -> None:
-    """Print a plan for a person."""
+def _bounds(case: "Case", settings: dict[str, Any]) -> "tuple[Plan | None, str | None]":
+    """Return the paper's bounds, or why they do not apply."""
+    from tacit.theory import Problem, make_plan
+    from tacit.theory.problem import out_of_scope
+
+    budget = case.budget
+    if budget is None:
+        return None, "without a budget there is no noise to bound"
+    promise = {"epsilon": budget.epsilon, "delta": budget.delta}
+    reason = out_of_scope(case.users, case.items, budget.epsilon, budget.delta)
+    if reason:
+        return None, reason
+    problem = Problem.by_rule(
+        users=case.users,
+        items=case.items,
+        per_user=round(case.per_user),
+        rating_range=case.rating_range,
+        **promise,
+        **settings,
+    )
+    return make_plan(problem, budget.neighbours), None
+
+
+def _simulated(case: "Case", family: str) -> "Simulated":
+    """Fit synthetic ratings, and show how far it is."""
     from rich.console import Console
 
-    console = Console(markup=False, highlight=False)
-    _show_facts(console, plan, given, rating_range)
-    _show_noise(console, plan)
-    _show_bounds(console, plan)
-    if tables:
-        _show_tables(console, plan)
-    verdict = plan.verdict
-    name = {"svd": "SVD", "frank-wolfe": "Frank-Wolfe"}[verdict.method]
-    console.print(f"\nThe theory favours {name}: {verdict.reason}.")
-    _print_table(console, "", ("", ""), [(" -", note) for note in plan.notes()])
+    from tacit.experiments.simulated import simulate
+
+    with Console(stderr=True).status("simulation") as status:
+        return simulate(case, family, progress=lambda step: status.update(f"simulation: {step}"))
 
 
-def _show_facts(
-    console: "Console",
-    plan: "Plan",
-    given: dict[str, float | None],
-    rating_range: tuple[float, float],
-) -> None:
-    """Print what is taken as public, and the recommended rounds."""
-    problem = plan.problem
-    source = {name: "by rule" if value is None else "given" for name, value in given.items()}
-    lo, hi = rating_range
-    each = problem.ratings // problem.users
-    rows = [
-        ("users x items", f"{problem.users:,} x {problem.items:,}", ""),
-        ("promise", f"epsilon {problem.epsilon:g}, delta {problem.delta:g}", plan.neighbours.value),
-        ("ratings", f"{each:,} a user, {problem.ratings:,} in all", f"from {lo:g} to {hi:g}"),
-        ("row norm L", f"{problem.row_norm:.4g}", source["L"]),
-        ("nuclear norm k", f"{problem.nuclear_norm:.4g}", source["k"]),
-        ("rounds T", f"{plan.rounds:,}", "Thm. 3.2, for seen ratings"),
-        ("", f"{plan.rounds_for_all:,}", "Cor. 3.1, for all ratings"),
-    ]
-    _print_table(console, "", ("", "", ""), rows)
+def _json(
+    expected: dict[str, Any],
+    plan: "Plan | None",
+    reason: str | None,
+    simulated: "Simulated | None",
+) -> dict[str, Any]:
+    """Return everything with stable keys; what does not apply is null."""
+    from tacit.theory.plan import PLAN_KEYS
 
-
-def _show_noise(console: "Console", plan: "Plan") -> None:
-    """Print the noise by the paper's formula and exactly, the asked relation marked."""
-    kinds = ((f"Frank-Wolfe, each of {plan.rounds:,}", plan.noise), ("SVD, once", plan.svd_noise))
-    rows = [
-        (
-            name,
-            noise.neighbours.value + (" *" if noise.neighbours is plan.neighbours else ""),
-            _number(noise.paper),
-            _number(noise.exact),
-            f"{noise.ratio:.2f}",
-        )
-        for name, both in kinds
-        for noise in both
-    ]
-    heads = ("noise sd", "neighbours", "> paper", "> exact", "> paper/exact")
-    _print_table(console, "\n", heads, rows)
-
-
-def _show_bounds(console: "Console", plan: "Plan") -> None:
-    rows = [
-        (
-            bound.name,
-            bound.place,
-            f"{bound.exact.learning:.3g}",
-            f"{bound.paper.privacy:.3g}",
-            f"{bound.exact.privacy:.3g}",
-            f"{bound.rmse:.3g}",
-        )
-        for bound in plan.bounds
-    ]
-    rows.append(("A user's own mean, at most", "", "", "", "", f"{plan.zero_rmse:.3g}"))
-    heads = ("bound", "paper", "> learning", "> noise", "> exact noise", "> as RMSE")
-    _print_table(console, "\n", heads, rows)
-
-
-def _show_tables(console: "Console", plan: "Plan") -> None:
-    """Print Tables 1 and 2 of the paper for this many users and items."""
-    found = plan.to_json()
-    needs = [
-        (row["method"], row["source"], _count(row["users"]), _count(row["ratings"]))
-        for row in found["table_1"]
-    ]
-    heads = ("Table 1: error vanishes", "source", "> users beyond", "> ratings beyond")
-    _print_table(console, "\n", heads, needs)
-    errors = [(row["method"], row["formula"], _number(row["error"])) for row in found["table_2"]]
-    errors.append(("Y = 0", "sqrt(m)", _number(plan.problem.users**0.5)))
-    titles = ("Table 2: all seen", "bound, rows of norm 1", "> ||Y - Y*||_F")
-    _print_table(console, "\n", titles, errors)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if 1000 <= value < 1e12 else f"{value:.4g}"
-
-
-def _count(value: float | None) -> str:
-    return "no bound known" if value is None else f"{value:,.0f}"
-
-
-def _print_table(
-    console: "Console", before: str, heads: tuple[str, ...], rows: "Sequence[tuple[str, ...]]"
-) -> None:
-    """Print a plain table; a head that begins with > stands over numbers."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(heads))
-    for head in heads:
-        table.add_column(head.removeprefix("> "), justify="right" if head[:1] == ">" else "left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(before, end="")
-    console.print(table)
+    return {
+        "expected": expected,
+        "simulated": simulated.to_json() if simulated else None,
+        "bounds_do_not_apply": reason,
+        **(plan.to_json() if plan else dict.fromkeys(PLAN_KEYS)),
+    }

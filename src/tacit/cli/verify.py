@@ -152,8 +152,8 @@ def _epsilon(model: "Model", check: "Verification") -> str:
 def _not_checked(model: "Model", signed: _Signed) -> list[str]:
     """What a reader must know otherwise, or take on trust."""
     lines = [
-        "that the model was computed from these releases, with the sensitivities and the noise that "
-        "are stated, and that nothing else was released: the word of whoever ran the fit",
+        "that the model was computed from these releases, with the sensitivities and the noise "
+        "that are stated, and that nothing else was released: the word of whoever ran the fit",
         f"that what was taken as public is public: {len(model.certificate.public)} entries, shown "
         "by `tacit certificate`",
         "other models of the same ratings, whose costs add up",

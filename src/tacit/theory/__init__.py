@@ -1,4 +1,4 @@
-"""The paper's theorems as numbers: what to expect before any budget is spent.
+"""What to expect before any budget is spent: of the default method, and by the paper's theorems.
 
 Public numbers in, public numbers out. `tacit plan` shows them as a table.
 """
@@ -16,6 +16,9 @@ from tacit.theory.bounds import (
     share_kept,
     zero_error,
 )
+from tacit.theory.case import Case
+from tacit.theory.expectation import Expectation, UsersNeeded, expect
+from tacit.theory.forecast import Forecast, forecast
 from tacit.theory.incoherence import condition_number, incoherence, spectral_gap
 from tacit.theory.noise import (
     NoiseComparison,
@@ -40,17 +43,23 @@ from tacit.theory.subspace import (
     svd_error_by_rows,
 )
 from tacit.theory.tables import TABLE_1, TABLE_2, ApproximationError, SampleComplexity
+from tacit.theory.tastes import Tastes
 
 __all__ = [
     "TABLE_1",
     "TABLE_2",
     "ApproximationError",
     "Bound",
+    "Case",
+    "Expectation",
+    "Forecast",
     "NoiseComparison",
     "Plan",
     "PlannedBound",
     "Problem",
     "SampleComplexity",
+    "Tastes",
+    "UsersNeeded",
     "Verdict",
     "best_rounds",
     "compare_noise",
@@ -60,7 +69,9 @@ __all__ = [
     "empirical_risk_at_best",
     "energy_loss",
     "every_entry",
+    "expect",
     "favours",
+    "forecast",
     "frank_wolfe_risk",
     "generalisation_error",
     "generalisation_gap",

@@ -1,4 +1,4 @@
-"""What the theory says before any budget is spent: rounds, noise, bounds, and a favourite."""
+"""What the paper's theorems say before any budget is spent: rounds, noise and bounds."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -19,7 +19,7 @@ from tacit.theory.problem import Problem
 from tacit.theory.subspace import ratings_needed, svd_error
 from tacit.theory.tables import TABLE_1, TABLE_2
 
-__all__ = ["Plan", "PlannedBound", "Verdict", "favours", "make_plan", "planned_bounds"]
+__all__ = ["PLAN_KEYS", "Plan", "PlannedBound", "Verdict", "favours", "make_plan", "planned_bounds"]
 
 _MOST_ROUNDS = 10_000  # what a fit accepts
 
@@ -97,6 +97,13 @@ class Plan:
             "table_2": _table_2(self.problem),
             "notes": self.notes(),
         }
+
+
+PLAN_KEYS = (
+    "problem", "neighbours", "rounds", "rounds_for_all", "noise", "bounds", "zero_rmse", "favours",
+    "table_1", "table_2", "notes",
+)  # fmt: skip
+"""The keys of `Plan.to_json`."""
 
 
 def make_plan(problem: Problem, neighbours: Neighbours = Neighbours.REPLACE) -> Plan:
@@ -220,10 +227,12 @@ def _notes(plan: Plan) -> list[str]:
             f"At this epsilon the paper's noise does not keep its promise under "
             f"{plan.neighbours.value}; exact noise is larger, and does."
         )
+    name = {"svd": "SVD", "frank-wolfe": "Frank-Wolfe"}[plan.verdict.method]
+    notes.append(f"By Remark 6 of the paper these bounds prefer {name}: {plan.verdict.reason}.")
     if not plan.verdict.useful:
         notes.append(
-            "The favoured bound for all ratings is no better than predicting a user's own mean: "
-            "here the theory promises nothing."
+            "That bound for all ratings is no better than predicting a user's own mean: here the "
+            "theory promises nothing."
         )
     if problem.delta >= 1 / problem.users:
         notes.append("delta is not below 1/users: too weak to mean much for one person.")

@@ -8,7 +8,15 @@ from typing import Any
 from tacit.budget import PrivacyBudget
 from tacit.errors import ConfigError
 
-__all__ = ["Problem", "every_entry", "rank_one", "unit_rows"]
+__all__ = [
+    "Problem",
+    "check_counts",
+    "check_range",
+    "every_entry",
+    "out_of_scope",
+    "rank_one",
+    "unit_rows",
+]
 
 _LARGEST = 1e30  # far beyond any use, and no power in a bound overflows
 
@@ -90,9 +98,8 @@ class Problem:
         """
         from tacit.algorithms.preparation import default_nuclear_norm, default_row_norm
 
-        for name, count in (("users", users), ("items", items), ("per_user", per_user)):
-            _check_count(name, count)
-        _check_range(rating_range)
+        check_counts(users=users, items=items, per_user=per_user)
+        check_range(rating_range)
         most = min(per_user, items)
         if nuclear_norm is None:
             nuclear_norm = default_nuclear_norm(users, items, rating_range)
@@ -175,7 +182,14 @@ def _check_size(name: str, value: object) -> None:
         raise ConfigError(f"{name}={value!r}: expected a positive number, up to {_LARGEST:g}")
 
 
-def _check_range(rating_range: tuple[float, float]) -> None:
+def check_counts(**counts: object) -> None:
+    """Refuse what is not a whole number of at least 1."""
+    for name, value in counts.items():
+        _check_count(name, value)
+
+
+def check_range(rating_range: tuple[float, float]) -> None:
+    """Refuse a range of ratings that is none."""
     lo, hi = rating_range
     if not (math.isfinite(lo) and math.isfinite(hi) and lo < hi):
         raise ConfigError(
@@ -183,23 +197,30 @@ def _check_range(rating_range: tuple[float, float]) -> None:
         )
 
 
+def out_of_scope(users: int, items: int, epsilon: float, delta: float) -> str | None:
+    """Return why the paper's bounds do not apply to these numbers; None if they do."""
+    limit = 2 * math.log(1 / delta)
+    if users < items:
+        return f"users={users}: the paper's bounds need at least as many users as items ({items})"
+    if not 1e-9 <= epsilon <= limit:
+        return (
+            f"epsilon={epsilon:g}: the paper's bounds need an epsilon from 1e-9 to "
+            f"2 ln(1/delta) = {limit:.4g}"
+        )
+    return None
+
+
 def _check_together(problem: Problem) -> None:
     """Check what the paper assumes of several numbers at once."""
-    users, items, limit = problem.users, problem.items, 2 * math.log(1 / problem.delta)
+    users, items = problem.users, problem.items
     if items < 2:
         raise ConfigError(f"items={items}: expected at least 2")
-    if users < items:
-        raise ConfigError(
-            f"users={users}: the paper's bounds need at least as many users as items ({items})"
-        )
+    reason = out_of_scope(users, items, problem.epsilon, problem.delta)
+    if reason:
+        raise ConfigError(reason)
     if problem.ratings > users * items:
         raise ConfigError(f"ratings={problem.ratings}: expected at most users x items")
     if problem.rank > items:
         raise ConfigError(f"rank={problem.rank}: expected at most the number of items ({items})")
     if problem.condition < 1:
         raise ConfigError(f"condition={problem.condition!r}: expected at least 1")
-    if not 1e-9 <= problem.epsilon <= limit:
-        raise ConfigError(
-            f"epsilon={problem.epsilon:g}: the paper's bounds need an epsilon from 1e-9 to "
-            f"2 ln(1/delta) = {limit:.4g}"
-        )
