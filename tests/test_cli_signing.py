@@ -86,7 +86,7 @@ def test_verify_says_what_was_checked_and_what_was_not(shell: Shell) -> None:
         f"{model.digest} matches the file",
     ):
         assert words in checked
-    for words in ("that the noise was drawn", "taken as public", "other models", "who made"):
+    for words in ("that nothing else was released", "taken as public", "other models", "who made"):
         assert words in missing
     assert "digest" not in missing
 

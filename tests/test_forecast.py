@@ -15,6 +15,7 @@ from tacit.budget import PrivacyBudget
 from tacit.errors import ConfigError
 from tacit.experiments.simulated import family_tastes, simulate
 from tacit.ledger import Ledger
+from tacit.release import ReleaseKind
 from tacit.theory import Case, Tastes, expect, forecast
 from tacit.theory.forecast import Regression, ridge_errors
 from tacit.theory.spiked import Noise
@@ -87,13 +88,13 @@ def test_ridge_errors_by_hand_and_by_drawing() -> None:
 def test_the_noise_is_that_of_a_real_ledger() -> None:
     ledger = Ledger(CASE.budget)
     Moments().reserve(ledger, Facts(CASE.items, STARS, CASE.users, CASE.budget))
-    reserved = {entry.name: entry.noise_sd for entry in ledger.reserved}
+    reserved = {entry.release.kind: entry.noise_sd for entry in ledger.reserved}
     found = forecast(CASE).noise
     assert list(found) == list(reserved)
-    assert found["spreads"] == reserved["spreads"]
-    assert found["item weights"] == reserved["item weights"]
-    assert found["item effects"] == pytest.approx(
-        reserved["item effects"] * math.sqrt(CASE.tastes.within), rel=0.02
+    assert found[ReleaseKind.SPREADS] == reserved[ReleaseKind.SPREADS]
+    assert found[ReleaseKind.ITEM_WEIGHTS] == reserved[ReleaseKind.ITEM_WEIGHTS]
+    assert found[ReleaseKind.ITEM_EFFECTS] == pytest.approx(
+        reserved[ReleaseKind.ITEM_EFFECTS] * math.sqrt(CASE.tastes.within), rel=0.02
     )
 
 

@@ -15,7 +15,7 @@ from tacit.budget import epsilon_of, mu_of
 from tacit.certificate import Certificate
 from tacit.ledger import Entry
 from tacit.promise import Grade, grade_of, percent, promise, two_lists, weakness
-from tests.conftest import ratings_for
+from tests.conftest import named, ratings_for
 from tests.test_model_file import rewritten
 
 RELATIONS = ("replace", "add_remove")
@@ -32,7 +32,7 @@ def text_of(epsilon: float, relation: str = "replace", delta: float = 1e-6) -> s
 
 def certificate_of(epsilon: float, relation: str = "replace", delta: float = 1e-6) -> Certificate:
     """A certificate of one release that spends the whole budget."""
-    entry = Entry("a sum", 1.0, 1.0 / mu_of(epsilon, delta))
+    entry = Entry(named("a sum"), 1.0, 1.0 / mu_of(epsilon, delta))
     return Certificate(budget_of(epsilon, relation, delta), (entry,), {})
 
 
@@ -185,7 +185,7 @@ class TestNotPrivate:
         assert certificate.verify().holds
 
     def test_releases_that_cost_too_much_are_graded_by_their_cost(self) -> None:
-        entry = Entry("a sum", 1.0, 0.1)  # mu = 10, whatever is claimed
+        entry = Entry(named("a sum"), 1.0, 0.1)  # mu = 10, whatever is claimed
         assert Certificate(budget_of(1.0), (entry,), {}).grade is Grade.NONE
 
     def test_it_survives_json_once(self) -> None:

@@ -195,12 +195,14 @@ def test_warnings_and_algorithm_of_a_certificate_are_shown(tmp_path):
     model = model_of(PrivacyBudget(epsilon=0.5))
     facts = model.certificate.to_json() | {
         "warnings": ["<mind> this"],
-        "algorithm": {"name": "FrankWolfe", "rounds": 8, "step": 0.125},
+        "algorithm": "frank-wolfe",
+        "settings": {"rounds": 8, "residual_clip": 0.125},
     }
     model.certificate = SimpleNamespace(to_json=lambda: facts)
     page = Page(written(tmp_path, model=model))
     assert "Warnings <mind> this" in page.words
-    assert "name FrankWolfe, rounds 8, step 0.125" in page.words
+    assert "frank-wolfe" in page.words
+    assert "rounds 8, residual_clip 0.125" in page.words
 
 
 def test_the_page_can_be_read_by_a_screen_reader(page):

@@ -50,6 +50,8 @@ CASES: dict[str, Any] = {
         rounds=3, rate="t^-1/2", item_means=0.2
     ),
     "cleansing, factors": tacit.Cleansing(rank=3),
+    "projected gradient, own bound": tacit.ProjectedGradient(rounds=3, filled_norm=8.0),
+    "cleansing, mm09": tacit.Cleansing(rank=3, cleaning="mm09", beta_diagonal=5.0),
     "cleansing, neighbours": tacit.Cleansing(rank=3, local="neighbours", nearest=4),
     "als": tacit.ALS(rank=3, rounds=2),
     "als, as published": tacit.ALS(rank=2, start_rank=2, rounds=3, pooling=False, frequent=0.0),
@@ -399,6 +401,8 @@ WRONG: dict[type, list[tuple[str, Any]]] = {
         ("rounds", 0), ("rounds", 1001), ("rounds", 2.5), ("rounds", True),
         ("nuclear_norm", 0), ("nuclear_norm", math.inf), ("nuclear_norm", "small"),
         ("rate", 0), ("rate", 1.5), ("rate", math.nan), ("rate", "t^-2"), ("rate", None),
+        ("filled_norm", 0), ("filled_norm", -1.0), ("filled_norm", math.nan),
+        ("filled_norm", "long"),
     ],
     tacit.Cleansing: [
         *COMMON,
@@ -407,6 +411,8 @@ WRONG: dict[type, list[tuple[str, Any]]] = {
         ("beta_p", -1), ("beta_p", None), ("beta", 0.0), ("beta", math.inf),
         ("shares", (0.5, 0.5)), ("shares", (0.5, 0.5, 0.5)), ("shares", (1.0, 0.0, 0.0)),
         ("shares", [0.1, 0.6, 0.3]), ("shares", 0.3), ("shares", ("a", "b", "c")),
+        ("cleaning", "mm10"), ("cleaning", None), ("beta_diagonal", 0), ("beta_diagonal", math.inf),
+        ("beta_diagonal", "strong"),
     ],
     tacit.ALS: [
         *COMMON, *STARTED,

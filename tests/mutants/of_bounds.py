@@ -167,7 +167,7 @@ BOUNDS = (
     Mutant(
         "sqrt2 of replace is left out for covariances",
         "the paper's slip: mu is 41 % higher than stated",
-        (Edit(STATISTICS, "replace=math.sqrt(2.0) * self.bound**2)", "replace=self.bound**2)"),),
+        (Edit(STATISTICS, "replace=math.sqrt(2.0) * bound**2)", "replace=bound**2)"),),
         (FIRST + FURTHER + "[first covariance, no centring]",),
     ),
     Mutant(

@@ -139,9 +139,9 @@ def test_what_is_private_neither_prints_nor_pickles(secret: object) -> None:
 def test_a_cost_for_which_the_noise_is_not_proven_is_refused() -> None:
     ledger = Ledger(tacit.PrivacyBudget(1e4))
     mechanism = Mechanism(SilentEngine(), ledger, SeededNoiseUnsafe(1))
-    mechanism._grid(Silence(), Entry("r 1", 0.999 * LARGEST_MU, 1.0))  # type: ignore[arg-type]
+    mechanism._grid(Silence(), Entry(named("r 1"), 0.999 * LARGEST_MU, 1.0))  # type: ignore[arg-type]
     with pytest.raises(tacit.ConfigError, match="epsilon is so large"):
-        mechanism._grid(Silence(), Entry("r 1", 1.001 * LARGEST_MU, 1.0))  # type: ignore[arg-type]
+        mechanism._grid(Silence(), Entry(named("r 1"), 1.001 * LARGEST_MU, 1.0))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -160,7 +160,7 @@ def test_the_largest_sum_and_the_largest_noise_do_not_wrap_around(
         mechanism_module, "floor_normals", lambda _source, size, _bits: np.full(size, furthest)
     )
     ledger, engine = Ledger(tacit.PrivacyBudget(1.0)), Full()
-    ledger.reserve("r 1", BOUND, 1.0)
+    ledger.reserve(named("r 1"), BOUND, 1.0)
     statistic = Silence(shape=(3,), symmetric=False)
-    released = Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release("r 1", statistic)  # type: ignore[arg-type]
+    released = Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release(named("r 1"), statistic)  # type: ignore[arg-type]
     assert np.allclose(released, float(furthest + (sign << 61)) * engine.unit, rtol=1e-12)

@@ -123,8 +123,8 @@ def longest_filled_rows(row_norm: float, rates: Iterable[float]) -> tuple[float,
 
     >>> [round(norm, 3) for norm in longest_filled_rows(1.0, (1.0, 1.0, 1.0))]
     [1.0, 1.414, 1.732]
-    >>> longest_filled_rows(1.0, (0.5, 0.5))
-    (0.5, 0.75)
+    >>> [round(norm, 3) for norm in longest_filled_rows(1.0, (0.5, 0.5))]
+    [0.5, 0.764]
     """
     longest, norm = [], 0.0
     for rate in rates:

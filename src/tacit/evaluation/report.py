@@ -154,8 +154,9 @@ def _facts(certificate: Mapping[str, Any]) -> str:
     }
     rows = {label: certificate.get(key) for label, key in named.items()}
     rows["Neighbours"] = _RELATIONS.get(str(rows["Neighbours"]), rows["Neighbours"])
-    algorithm = certificate.get("algorithm") or {}
-    rows["Algorithm"] = ", ".join(f"{name} {_plain(value)}" for name, value in algorithm.items())
+    rows["Algorithm"] = certificate.get("algorithm")
+    settings = certificate.get("settings") or {}
+    rows["Settings"] = ", ".join(f"{name} {_plain(value)}" for name, value in settings.items())
     return _definitions(
         {label: _plain(value) for label, value in rows.items() if value not in (None, "")}
     )

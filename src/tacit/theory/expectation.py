@@ -87,7 +87,7 @@ class Expectation:
             "factors_found": private.factors_found,
             "factors_found_without_noise": free.factors_found,
             "smallest_factor_variance": private.smallest_factor,
-            "noise_sd": private.noise,
+            "noise_sd": {kind.value: sd for kind, sd in private.noise.items()},
             "users_needed": asdict(self.needed),
             "assumed": asdict(self.case.tastes),
             "verdict": self.verdict(),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.algorithms.moments import HEADROOM, WIDE_HEADROOM
+from tacit.release import ReleaseKind
 from tacit.theory.case import Case
 from tacit.theory.learned import (
     Found,
@@ -48,7 +49,7 @@ class Forecast:
     rmse: float
     item_effects: float
     factors_found: int
-    noise: dict[str, float]
+    noise: dict[ReleaseKind, float]
     smallest_factor: float
 
     @property
@@ -68,8 +69,8 @@ def forecast(case: Case) -> Forecast:
     mean, biases = _without(case, audience)
     rmse = _predict(audience, case.tastes, rest, items, found)
     noise = dict(sums.noise)
-    noise["item effects"] *= math.sqrt(WIDE_HEADROOM * told.rating)
-    noise["covariance 1"] *= HEADROOM * rest.rating
+    noise[ReleaseKind.ITEM_EFFECTS] *= math.sqrt(WIDE_HEADROOM * told.rating)
+    noise[ReleaseKind.COVARIANCE] *= HEADROOM * rest.rating
     part = _part_learned(case, audience, items)
     return Forecast(mean, biases, rmse, part, found.along.shape[1], noise, found.smallest)
 

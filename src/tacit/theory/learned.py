@@ -17,6 +17,7 @@ from tacit.algorithms.item_means import shrunk
 from tacit.algorithms.moments import HEADROOM, MOST_LOST, WIDE_HEADROOM, Moments, spreads_from
 from tacit.algorithms.shrinkage import Setting, best_known, margin_over_noise, shrunk_loadings
 from tacit.ledger import Ledger
+from tacit.release import ReleaseKind
 from tacit.theory.case import Case
 from tacit.theory.spiked import Noise, Spike
 from tacit.theory.tastes import Audience, Tastes
@@ -44,7 +45,7 @@ class Sums(NamedTuple):
     users: float
     weights: Floats
     singles: Floats
-    noise: dict[str, float]
+    noise: dict[ReleaseKind, float]
 
 
 class Told(NamedTuple):
@@ -81,12 +82,12 @@ def expected_sums(case: Case, audience: Audience) -> Sums:
     facts = Facts(case.items, case.rating_range, case.users, case.budget)
     ledger = Ledger(case.budget)
     Moments().reserve(ledger, facts)
-    noise = {entry.name: entry.noise_sd for entry in ledger.reserved}
+    noise = {entry.release.kind: entry.noise_sd for entry in ledger.reserved}
     users = float(case.users)
     weights = users * audience.over_users(-0.5)
     return Sums(
         users,
-        np.hypot(weights, noise["item weights"]),  # no smaller than its noise
+        np.hypot(weights, noise[ReleaseKind.ITEM_WEIGHTS]),  # no smaller than its noise
         users * audience.over_users(-1.0),
         noise,
     )
@@ -98,7 +99,7 @@ def expected_spreads(case: Case, audience: Audience, sums: Sums) -> Told:
     half, tastes = (hi - lo) / 2, case.tastes
     level = tastes.user_sd**2 + tastes.within * float(audience.parts @ (1 / audience.lengths))
     means = np.array([0.5, level / half**2, tastes.within / (half**2 / 2)])
-    error = sums.noise["spreads"] / sums.users
+    error = sums.noise[ReleaseKind.SPREADS] / sums.users
     told = spreads_from(np.minimum(means, 1.0), error, sums.users, case.rating_range)
     return Told(told.level, told.rating)
 
@@ -110,7 +111,7 @@ def expected_effects(case: Case, audience: Audience, sums: Sums, told: Told) -> 
     because the effect is in the user's own level too.
     """
     tastes, rating, repeat = case.tastes, told.rating, audience.sizes.astype(np.int64)
-    noise_sd = sums.noise["item effects"] * math.sqrt(WIDE_HEADROOM * rating)
+    noise_sd = sums.noise[ReleaseKind.ITEM_EFFECTS] * math.sqrt(WIDE_HEADROOM * rating)
     shares = sums.weights / float(audience.sizes @ sums.weights)
     variances = (noise_sd**2 + rating * sums.users * shares) / sums.weights**2
     true = sums.users * audience.over_users(-0.5) / sums.weights
@@ -214,7 +215,7 @@ def _setting(
     case: Case, audience: Audience, sums: Sums, rating: float, lost: float
 ) -> tuple[Setting, Floats]:
     """Return what the method will know of the second moment, and the variances of its entries."""
-    noise_sd = lost * sums.noise["covariance 1"] * HEADROOM * rating / math.sqrt(2.0)
+    noise_sd = lost * sums.noise[ReleaseKind.COVARIANCE] * HEADROOM * rating / math.sqrt(2.0)
     chance = max(1.0, HEADROOM * lost) * rating**2
     shares = audience.parts * sums.users / audience.lengths**2
     variances = noise_sd**2 + chance * (audience.rated.T * shares) @ audience.rated
