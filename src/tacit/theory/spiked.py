@@ -27,6 +27,7 @@ __all__ = ["Noise", "Spike"]
 Floats = NDArray[np.float64]
 
 _STEPS = 160  # of the iteration for M; near the edge it is off by about (pi/160)^2
+_CONVERGED = 1e-10  # relative change of M in a step
 _REFINED = 4  # times that the edge is bracketed
 _GRID = 12  # points at which it is tried each time
 _FARTHEST = 1e5  # times the edge: eigenvalues that are tabulated
@@ -105,8 +106,14 @@ def _edge(flow: Floats) -> float:
 def _resolvent(flow: Floats, values: Floats) -> Floats:
     """Return M(z) for each z, a row each; NaN where there is none."""
     found = np.zeros((values.size, len(flow)))
+    moving = np.arange(values.size)  # those that have not converged yet
     for _ in range(_STEPS):
-        under = values[:, None] - found @ flow.T
+        under = values[moving, None] - found[moving] @ flow.T
         exists = np.all(under > 0, axis=1, keepdims=True)
-        found = np.where(exists, 1.0 / np.abs(under), np.nan)
+        new = np.where(exists, 1.0 / np.abs(under), np.nan)
+        change = np.max(np.abs(new - found[moving]) / new, axis=1)
+        found[moving] = new
+        moving = moving[change > _CONVERGED]
+        if not moving.size:
+            break
     return found

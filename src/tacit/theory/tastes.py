@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -117,6 +118,7 @@ class Audience(NamedTuple):
         return np.asarray((self.parts * self.lengths**powers) @ self.rated)
 
 
+@lru_cache
 def make_audience(items: int, per_user: float, tastes: Tastes) -> Audience:
     """Return strata of users who have `per_user` ratings on average, log-normally.
 
