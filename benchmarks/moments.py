@@ -34,24 +34,24 @@ def scaled_noise(factor: float):
 
 
 VARIANTS = {
-    "as it is": (),
-    "effects get 5 % of the budget": ({"effect_share": 0.05},),
-    "effects get 25 %": ({"effect_share": 0.25},),
-    "rows clipped at half the mean square": (patch.object(moments, "_HEADROOM", 0.5),),
-    "rows clipped at the mean square": (patch.object(moments, "_HEADROOM", 1.0),),
-    "rows clipped at twice the mean square": (patch.object(moments, "_HEADROOM", 2.0),),
-    "what clipping loses stays lost": (patch.object(moments, "_MOST_LOST", 1.0),),
-    "one class of lists": (patch.object(moments, "classes_of_lengths", lambda *_: ()),),
+    "default": (),
+    "item effects get 5 % of the budget": ({"effect_share": 0.05},),
+    "item effects get 25 %": ({"effect_share": 0.25},),
+    "rows clipped at half the mean square": (patch.object(moments, "HEADROOM", 0.5),),
+    "rows clipped at the mean square": (patch.object(moments, "HEADROOM", 1.0),),
+    "rows clipped at twice the mean square": (patch.object(moments, "HEADROOM", 2.0),),
+    "no correction of the clipping bias": (patch.object(moments, "MOST_LOST", 1.0),),
+    "one activity stratum": (patch.object(moments, "classes_of_lengths", lambda *_: ()),),
     "one variance for all items": (
         patch.object(moments, "_own", lambda swollen, *_: np.zeros_like(swollen)),
     ),
-    "at most 80 ratings a user": ({"max_ratings": 80},),
-    "at most 10 directions": ({"rank": 10},),
-    "items weighed alike": (patch.object(shrinkage, "_TYPICAL", 1e3),),
+    "at most 80 ratings per user": ({"max_ratings": 80},),
+    "at most 10 latent factors": ({"rank": 10},),
+    "equal weights of items": (patch.object(shrinkage, "_TYPICAL", 1e3),),
     "rating noise x 0.7": (scaled_noise(0.7),),
     "rating noise x 1.4": (scaled_noise(1.4),),
-    "own level shrunk by 1": ({"level_shrink": 1.0},),
-    "products instead of the matrix": ({"eigen": "block"},),
+    "bias shrinkage at most 1": ({"level_shrink": 1.0},),
+    "products instead of the covariance": ({"eigen": "block"},),
 }
 
 
