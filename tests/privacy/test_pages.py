@@ -84,14 +84,14 @@ def test_formulas_that_would_not_render_are_noticed(wrong: str) -> None:
 
 
 def test_every_finding_says_how_it_was_mended_and_names_tests_that_exist() -> None:
+    """Those about mutants name none: their own page has a test for each."""
     rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows_of(REVIEWS.read_text())]
-    assert len(rows) >= 13
+    assert len(rows) >= 20
     assert [row for row in rows if len(row) != 3 or not all(row)] == []
-    named = {row[0]: QUOTED.findall(row[2]) for row in rows}
+    named = {row[0]: QUOTED.findall(row[2]) for row in rows if "mutants" not in row[0]}
     assert [found for found, tests in named.items() if not any(map(TEST.fullmatch, tests))] == []
-    assert [
-        problem for tests in named.values() for test in tests if (problem := problem_of(test))
-    ] == []
+    found = [problem_of(test) for tests in named.values() for test in tests]
+    assert [problem for problem in found if problem] == []
 
 
 def test_every_test_that_the_pages_name_exists_and_is_collected() -> None:
