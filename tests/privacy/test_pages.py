@@ -5,6 +5,7 @@ before punctuation is eaten. What is typeset here must survive that, and mkdocs 
 """
 
 import re
+from pathlib import Path
 
 import pytest
 from tests.paper.test_paper_map import QUOTED, ROOT, TEST, problem_of, rows_of
@@ -15,6 +16,7 @@ PAGES = [DOCS / "privacy.md", DOCS / "notation.md", *sorted((DOCS / "privacy").g
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE_SPAN = re.compile(r"`[^`]*`")
 DISPLAYED = re.compile(r"\$\$(.*?)\$\$", re.DOTALL)
+LIST = re.compile(r"^\s*([-+*#>]|\d+[.)]) ", re.MULTILINE)
 INLINE = re.compile(r"\$([^$]*)\$")
 EATEN = {
     r"[^\w\\]_": "an underscore behind punctuation or a blank can open emphasis",
@@ -30,6 +32,7 @@ def problems_of(text: str) -> list[str]:
     prose = CODE_SPAN.sub("code", CODE_BLOCK.sub("", text))
     displayed = DISPLAYED.findall(prose)
     problems = [f"no paragraph of its own: {part}" for part in _crowded(prose)]
+    problems += [f"a line begins like a list: {part}" for part in displayed if LIST.search(part)]
     lines = DISPLAYED.sub("", prose).splitlines()
     problems += [f"a formula does not end in its line: {line}" for line in lines if _odd(line)]
     problems += [f"a letter, digit or blank touches it: {line}" for line in lines if _touched(line)]
@@ -60,7 +63,7 @@ def _touched(line: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
-def test_formulas_render_on_github_and_in_mkdocs(page) -> None:  # type: ignore[no-untyped-def]
+def test_formulas_render_on_github_and_in_mkdocs(page: Path) -> None:
     assert problems_of(page.read_text()) == []
 
 
@@ -77,6 +80,7 @@ def test_formulas_render_on_github_and_in_mkdocs(page) -> None:  # type: ignore[
         r"touched $a$b here",
         r"lost $\sqrt{2$ brace",
         "text\n$$a = b$$",
+        "text\n\n$$a = b\n- c$$",
     ],
 )
 def test_formulas_that_would_not_render_are_noticed(wrong: str) -> None:
@@ -99,3 +103,14 @@ def test_every_test_that_the_pages_name_exists_and_is_collected() -> None:
     assert len(named) > 150
     assert [problem for test in named if (problem := problem_of(test))] == []
     assert [test for test in named if not test.split("::")[1].startswith("test_")] == []
+
+
+def test_every_name_of_the_notation_is_in_the_code() -> None:
+    """Word by word: a class, an attribute, an argument or a module that is spelled like that."""
+    sources = (ROOT / "src" / "tacit").rglob("*.py")
+    words = {word for path in sources for word in re.findall(r"\w+", path.read_text())}
+    words |= {path.stem for path in (ROOT / "src" / "tacit").rglob("*.py")}
+    cells = [row.split("|")[3] for row in rows_of((DOCS / "notation.md").read_text())]
+    assert len(cells) > 60
+    quoted = [name for cell in cells for name in QUOTED.findall(cell)]
+    assert [name for name in quoted if not set(re.findall(r"\w+", name)) <= words] == []
