@@ -8,6 +8,7 @@ from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import erfcx
 
 from tacit import ConfigError, PrivacyBudget
 from tacit.budget import (
@@ -184,3 +185,19 @@ def test_what_the_sampler_is_off_is_far_within_what_calibration_leaves() -> None
     factors = math.log2(2 * numbers) - 320
     beyond = (epsilon - 1024**2 / 2) / math.log(2) + math.log2(numbers)
     assert max(factors, beyond) < left - 60
+
+
+def test_the_slope_of_delta_is_between_minus_one_half_and_zero() -> None:
+    """Lemma 8's corollary; for large mu it is steepest near epsilon = mu^2/2, not at zero."""
+
+    def slope(epsilon: float, mu: float) -> float:
+        low, high = mu / 2 - epsilon / mu, mu / 2 + epsilon / mu
+        return -math.exp(-low * low / 2) * float(erfcx(high / math.sqrt(2))) / 2
+
+    for mu in (1e-3, 0.1, 1.0, 10.0, LARGEST_MU):
+        epsilons = [part * (mu + mu * mu) for part in (0.01, 0.1, 0.4, 0.5, 0.6, 1.0, 3.0)]
+        assert all(-0.5 <= slope(epsilon, mu) <= 0 for epsilon in [0.0, *epsilons])
+    for epsilon, mu in ((0.5, 1.0), (50.0, 10.0), (3.0, 2.0)):
+        found = (delta_of(epsilon + 1e-5, mu) - delta_of(epsilon - 1e-5, mu)) / 2e-5
+        assert found == pytest.approx(slope(epsilon, mu), rel=1e-4)
+    assert slope(50.0, 10.0) < 1000 * slope(0.0, 10.0)

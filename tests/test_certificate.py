@@ -4,7 +4,7 @@ import math
 import pytest
 
 import tacit
-from tacit.budget import LARGEST_MU, PrivacyBudget, epsilon_of
+from tacit.budget import LARGEST_MU, PrivacyBudget, epsilon_of, mu_of
 from tacit.certificate import Certificate
 from tacit.ledger import Entry
 
@@ -90,3 +90,11 @@ def test_verify_names_a_cost_for_which_the_noise_is_not_proven(mu: float, proven
     budget = PrivacyBudget(1e4, 1 - 2**-53)
     found = Certificate(budget, (Entry("covariance 1", mu, 1.0),), {}).verify()
     assert any("exactness of the noise" in problem for problem in found.problems) is not proven
+
+
+@pytest.mark.parametrize(("beyond", "holds"), [(0.0, True), (5e-10, True), (3e-9, False)])
+def test_verify_accepts_rounding_and_no_more(beyond: float, holds: bool) -> None:
+    """A recomputed epsilon may be above the claim by a part in 10^9."""
+    mu = mu_of(1.0 + beyond, 1e-6)
+    found = Certificate(PrivacyBudget(1.0), (Entry("covariance 1", mu, 1.0),), {}).verify()
+    assert found.holds is holds

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from tacit import BudgetExceeded, ConfigError, PrivacyBudget, PrivacyError
+from tacit import budget as budget_module
 from tacit import ledger as ledger_module
 from tacit.budget import Sensitivity, epsilon_of
 from tacit.ledger import Ledger
@@ -120,3 +121,14 @@ def test_more_room_for_rounding_would_pass_the_budget(monkeypatch: pytest.Monkey
     total = greedy_total(PrivacyBudget(1.0, 1e-6), 1e-9)
     assert precise_delta(1.0, total) > 1e-6
     assert epsilon_of(total, 1e-6) > 1 + 1e-9
+
+
+def test_ten_depths_of_parts_use_less_than_a_tenth_of_the_slack() -> None:
+    """Each part inside a part passes what it is given by as much as it is let through."""
+    budget, most = PrivacyBudget(1.0), 1 + 0.99 * ledger_module._ROUNDING
+    ledger = Ledger(budget)
+    for _ in range(10):
+        ledger = ledger.part(most)
+    ledger.reserve(named("r"), BOUND, most, scaled=True)
+    used = ledger.spend(named("r"), Sensitivity(add_remove=3.0, replace=7.0)).mu / budget.mu - 1
+    assert 5e-12 < used < 0.1 * budget_module._RELATIVE_SLACK

@@ -104,6 +104,13 @@ def test_a_model_is_not_paid_for_by_the_trial_of_a_candidate() -> None:
     assert "it has more parts than releases named 'covariance'" in forged.verify().problems
 
 
+def test_verify_cannot_see_where_the_numbers_of_a_model_come_from() -> None:
+    """What it does not check, and what docs/privacy.md says it does not: a limit of any file."""
+    ratings, config = ratings_for(1), tacit.SVD(rank=2)
+    model, exact = tacit.fit(ratings, config, epsilon=1.0), tacit.fit(ratings, config, budget=None)
+    assert replace(model, rule=exact.rule).verify().holds
+
+
 @pytest.mark.parametrize("name", [*ALGORITHMS, *IMPLICIT_ALGORITHMS])
 def test_a_certificate_carries_the_algorithm_and_its_settings(name: str) -> None:
     """Also those that a rule decides, which stay None, and tuples, which JSON turns to lists."""

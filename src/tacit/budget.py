@@ -126,7 +126,7 @@ def delta_of(epsilon: float, mu: float) -> float:
     With a = (epsilon/mu - mu/2)/sqrt2 and b = (epsilon/mu + mu/2)/sqrt2, b^2 - a^2 = epsilon, so
     delta = e^(-a^2) (erfcx(a) - erfcx(b)) / 2: no overflow, and no cancellation of exponentials.
     For mu < 1 the difference is an integral, and for a < 0 the complement is computed. The
-    relative error is below 1e-12 for epsilon up to LARGEST_EPSILON and delta down to 1e-300.
+    relative error is below 1e-12 for epsilon up to LARGEST_EPSILON and delta down to 1e-280.
     """
     if mu <= 0.0:
         return 0.0

@@ -121,8 +121,8 @@ CASES: dict[tuple[str, str], Any] = {
     ("ResidualProduct", "several columns"): product(3),
     ("ResidualEnergy", ""): ResidualEnergy(BOUNDS, (), B, np.eye(ITEMS)[0]),
     ("FactorGradient", ""): FactorGradient(BOUNDS, np.ones((ITEMS, 2)), 1.0, C),
-    ("NormalEquations", "rho^2 <= 2"): equations(RHO),
-    ("NormalEquations", "rho^2 >= 2"): equations(LARGE_RHO),
+    ("NormalEquations", r"$\rho^2 \le 2$"): equations(RHO),
+    ("NormalEquations", r"$\rho^2 \ge 2$"): equations(LARGE_RHO),
     ("ItemSums", ""): ItemSums(BOUNDS, (1.0, 5.0)),
     ("ItemCounts", ""): ItemCounts(ITEMS),
     ("RowSums", ""): RowSums(RowBounds(XI, np.zeros(ITEMS), True, B)),
@@ -142,13 +142,29 @@ def bounds_of(text: str) -> dict[tuple[str, str], Sensitivity]:
     found = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) != 5 or not cells[2].startswith("`"):
+        if len(cells) != 5 or not cells[2].startswith("$"):
             continue
         case = (cells[0].strip("`"), cells[1])
-        symbols = SYMBOLS | ({"rho": LARGE_RHO} if ">=" in cells[1] else {})
-        values = [_evaluate(ast.parse(cells[k].strip("`"), mode="eval"), symbols) for k in (2, 3)]
-        found[case] = Sensitivity(*values)
+        symbols = SYMBOLS | ({"rho": LARGE_RHO} if r"\ge" in cells[1] else {})
+        formulas = [ast.parse(_in_python(cells[k]), mode="eval") for k in (2, 3)]
+        found[case] = Sensitivity(*(_evaluate(formula, symbols) for formula in formulas))
     return found
+
+
+def _in_python(formula: str) -> str:
+    """Translate a formula of LaTeX: powers, roots, and products that are written without a sign."""
+    tokens = re.findall(r"[a-zA-Z]+|\d+|[-+/^(){}]", formula)
+    written = ""
+    for before, token in zip(["+", *tokens], tokens, strict=False):
+        factor = before[-1] in ")}" or before.isdigit() or before in SYMBOLS
+        times = " * " if factor and re.match(r"[a-zA-Z\d(]", token) else ""
+        written += times + {"^": "**", "{": "(", "}": ")"}.get(token, token)
+    return written
+
+
+def test_formulas_are_translated() -> None:
+    assert _in_python(r"$\sqrt{2} B^2 (1 + 2^{-20})$") == "sqrt(2) * B**2 * (1+2**(-20))"
+    assert _in_python(r"$\sqrt{2} (1 + \rho^2/2)$") == "sqrt(2) * (1+rho**2/2)"
 
 
 def _evaluate(node: ast.AST, symbols: dict[str, Any]) -> float:
@@ -186,7 +202,7 @@ def test_the_table_has_the_bounds_of_the_code() -> None:
 
 def test_a_wrong_bound_in_the_table_is_noticed() -> None:
     """The twin: the relation's other bound in the table is found out."""
-    wrong = PROOFS.read_text().replace("| `C` | `2 * C` | yes", "| `C` | `C` | yes")
+    wrong = PROOFS.read_text().replace("| $C$ | $2 C$ | yes", "| $C$ | $C$ | yes")
     assert differing(wrong) == [("HeldOutLosses", "")]
 
 

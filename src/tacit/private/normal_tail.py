@@ -29,8 +29,8 @@ __all__ = [
 FURTHEST = 1 << 14  # cells: 1024 standard deviations, so that 52-bit noise stays within 2^62
 REPEATS = "the random generator of this machine repeats itself; not usable"
 _TOO_FAR = (
-    "a noise value beyond 1024 standard deviations was drawn, which has a probability below "
-    "10^-200000: the random generator of this machine is not usable; nothing was released"
+    "a noise value beyond 1024 standard deviations was proposed, which has a probability below "
+    "10^-7000: the random generator of this machine is not usable; nothing was released"
 )
 
 
