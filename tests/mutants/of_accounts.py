@@ -23,8 +23,6 @@ EVERY_SUM = (
 )
 WHOLE = FITS + "test_the_whole_budget_is_spent_and_no_more[0.0-0.3-replace]"
 
-PAST_THE_MECHANISM = "mechanism._engine.sum({statistic}, 2.0**-20)._units * 2.0**-20"
-
 ACCOUNTS = (
     Mutant(
         "a release is left out of the ledger",
@@ -111,6 +109,14 @@ ACCOUNTS = (
               "plan is None or spent or (not self._covers(plan, sensitivity))",
               "plan is None or not self._covers(plan, sensitivity)"),),
         (BOOKS + "test_nothing_is_spent_twice",),
+    ),
+    Mutant(
+        "a release may be spent twice inside a part of the ledger",
+        "a search draws the sums of a candidate as often as it likes",
+        (Edit(LEDGER, "Ledger.spend",
+              "full in (entry.release for entry in self._book.spent)",
+              "release in (entry.release for entry in self._book.spent)"),),
+        (BOOKS + "test_nothing_is_spent_twice_inside_a_part",),
     ),
     Mutant(
         "a part of the ledger is not taken from the whole",

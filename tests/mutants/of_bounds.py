@@ -296,4 +296,10 @@ BOUNDS = (
               "np.errstate(all='warn')"),),
         (TAUGHT + "test_scores_that_overflow_are_not_spoken_of",),
     ),
+    Mutant(
+        "sixteen times as many rows are added at a time as doubles can hold",
+        "with 14,000 users the sum is off by some units, in which others have a part",
+        (Edit("private/filled.py", "", "_BLOCK = 1024", "_BLOCK = 16384"),),
+        (TAUGHT + "test_rows_filled_in_are_summed_exactly_however_many_there_are",),
+    ),
 )  # fmt: skip

@@ -21,8 +21,6 @@ EVERY_SUM = (
     "test_every_sum_is_in_the_ledger_with_its_sensitivity_and_noise"
 )
 
-DRAW = "noisy = noisy + self._draw(self._noise, noisy.size, bits).reshape(noisy.shape)"
-
 NOISE = (
     Mutant(
         "half the noise",
@@ -110,23 +108,8 @@ NOISE = (
         "a block of random words is fetched once and used for all blocks",
         "noise repeats after a quarter of a million values, and falls out of differences",
         (Edit(SAMPLER, "floor_normals",
-              "while filled < size:\n"
-              "    wanted = (size - filled) * _WORDS_A_VALUE + 2 * RESERVE\n"
-              "    words = source.words(min(wanted, _BLOCK))\n"
-              "    filled, state = fill(values, filled, bits, _cell_table(), words)\n"
-              "    if state == BROKEN:\n"
-              "        raise EngineError(REPEATS)\n"
-              "    if state == TAIL:\n"
-              "        filled = _fill_from_tail(values, filled, bits, source)",
-              "words = source.words(_BLOCK)\n"
-              "while filled < size:\n"
-              "    wanted = (size - filled) * _WORDS_A_VALUE + 2 * RESERVE\n"
-              "    words = source.words(min(wanted, _BLOCK))\n"
-              "    filled, state = fill(values, filled, bits, _cell_table(), words)\n"
-              "    if state == BROKEN:\n"
-              "        raise EngineError(REPEATS)\n"
-              "    if state == TAIL:\n"
-              "        filled = _fill_from_tail(values, filled, bits, source)"),
+              "filled = 0",
+              "filled, words = 0, source.words(_BLOCK)"),
          Edit(SAMPLER, "floor_normals",
               "words = source.words(min(wanted, _BLOCK))",
               "")),
