@@ -53,6 +53,18 @@ def test_nothing_is_spent_twice() -> None:
         ledger.spend(named("r"), BOUND)
 
 
+def test_nothing_is_spent_twice_inside_a_part() -> None:
+    """The book knows a part's releases by the part, too; and the same in another part is another."""
+    ledger = Ledger(PrivacyBudget(1.0))
+    parts = [ledger.part(0.5, candidate) for candidate in (1, 2)]
+    for part in parts:
+        part.reserve(named("r"), BOUND, 0.5)
+        part.spend(named("r"), BOUND)
+        with pytest.raises(PrivacyError, match="spent already"):
+            part.spend(named("r"), BOUND)
+    assert [entry.name for entry in ledger.entries] == ["candidate 1: r", "candidate 2: r"]
+
+
 def test_a_release_cannot_turn_out_more_sensitive_than_planned() -> None:
     ledger = Ledger(PrivacyBudget(1.0))
     ledger.reserve(named("r"), BOUND, 0.5)

@@ -3,17 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.mutants.edits import Edit
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "tacit"
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A text of a source file, which must be there exactly once, and what replaces it."""
-
-    file: str
-    old: str
-    new: str
 
 
 @dataclass(frozen=True)

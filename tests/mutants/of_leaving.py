@@ -1,6 +1,7 @@
 """Mutants of what leaves: logs, messages, files, reprs and progress that tell of someone."""
 
-from tests.mutants.mutant import Edit, Mutant
+from tests.mutants.edits import Edit
+from tests.mutants.mutant import Mutant
 
 FITTING = "fitting.py"
 MODEL_FILE = "models/file.py"
@@ -18,128 +19,194 @@ LEAVING = (
     Mutant(
         "a line in the log of the trust zone, with a number from the ratings",
         "the log is kept for years, and read by many",
-        (Edit("private/rows.py", "def _bound(ratings: Ratings, bounds: RowBounds, each: EachRange) "
-              "-> RowArrays:\n",
-              "def _bound(ratings: Ratings, bounds: RowBounds, each: EachRange) -> RowArrays:\n"
-              "    import logging\n\n"
-              '    logging.getLogger(__name__).debug("%d ratings", ratings.items.size)\n'),),
+        (Edit("private/rows.py", "_bound",
+              "indptr, items, values = _choice(ratings, bounds, each)",
+              "import logging\n"
+              "logging.getLogger(__name__).debug('%d ratings', ratings.items.size)\n"
+              "indptr, items, values = _choice(ratings, bounds, each)"),),
         (WALLS + "test_the_trust_zone_writes_no_logs[private/rows.py]",
          ONLY + "[frank-wolfe]"),
     ),
     Mutant(
         "a line in the log outside of the trust zone",
         "as above, where no wall forbids it",
-        (Edit(FITTING, "    engine.take(ratings)\n    with _journal",
-              "    import logging\n\n"
-              '    logging.getLogger(__name__).info("%d ratings", ratings.items.size)\n'
-              "    engine.take(ratings)\n    with _journal"),),
+        (Edit(FITTING, "carry_out",
+              "public = _public(ratings, facts)",
+              "public = _public(ratings, facts)\n"
+              "import logging\n"
+              "logging.getLogger(__name__).info('%d ratings', ratings.items.size)"),),
         (ONLY + "[frank-wolfe]", SAME + "[frank-wolfe]"),
     ),
     Mutant(
         "a warning where someone has few ratings",
         "whether it comes depends on one person",
-        (Edit(FITTING, "    engine.take(ratings)\n    with _journal",
-              "    if (ratings.indptr[1:] - ratings.indptr[:-1]).min() < 3:\n"
-              '        warnings.warn("a user with few ratings", TacitWarning, stacklevel=2)\n'
-              "    engine.take(ratings)\n    with _journal"),),
+        (Edit(FITTING, "carry_out",
+              "public = _public(ratings, facts)",
+              "public = _public(ratings, facts)\n"
+              "if (ratings.indptr[1:] - ratings.indptr[:-1]).min() < 3:\n"
+              "    warnings.warn('a user with few ratings', TacitWarning, stacklevel=2)"),),
         (ONLY + "[frank-wolfe]",),
     ),
     Mutant(
         "the certificate states how many ratings there are",
         "a number that nobody has paid for, in what is published",
-        (Edit(FITTING, '    public["catalogue"] = _catalogue_line',
-              '    public["ratings"] = f"{ratings.items.size}"\n'
-              '    public["catalogue"] = _catalogue_line'),),
+        (Edit(FITTING, "_public",
+              "public['catalogue'] = _catalogue_line(ratings, facts.n_items)",
+              "public['ratings'] = f'{ratings.items.size}'\n"
+              "public['catalogue'] = _catalogue_line(ratings, facts.n_items)"),),
         (SAME + "[frank-wolfe]", ONLY + "[frank-wolfe]"),
     ),
     Mutant(
         "user ids go into the model file",
         "the list of everyone who gave ratings is published",
-        (Edit(FITTING, "    return Model(rule, ratings.catalogue, ratings.rating_range, "
+        (Edit(FITTING, "carry_out",
+              "return Model(rule, ratings.catalogue, ratings.rating_range, "
               "certificate, releases)",
-              "    model = Model(rule, ratings.catalogue, ratings.rating_range, certificate, "
-              'releases)\n    object.__setattr__(model, "users", ratings.user_ids.to_list())\n'
-              "    return model"),
-         Edit(MODEL_FILE, '        "releases": model.releases,\n',
-              '        "releases": model.releases,\n'
-              '        "users": getattr(model, "users", []),\n')),
+              "model = Model(rule, ratings.catalogue, ratings.rating_range, "
+              "certificate, releases)\n"
+              "object.__setattr__(model, 'users', ratings.user_ids.to_list())\n"
+              "return model"),
+         Edit(MODEL_FILE, "save",
+              "{'format': _FORMAT, 'digest': BLANK, 'version': version('tacit'), "
+              "'rule': {'kind': model.rule.kind, 'settings': settings}, "
+              "'rating_range': list(model.rating_range), 'catalogue': {'public': "
+              "model.catalogue.public}, 'certificate': model.certificate.to_json(), "
+              "'releases': model.releases}",
+              "{'format': _FORMAT, 'digest': BLANK, 'version': version('tacit'), "
+              "'rule': {'kind': model.rule.kind, 'settings': settings}, "
+              "'rating_range': list(model.rating_range), 'catalogue': {'public': "
+              "model.catalogue.public}, 'certificate': model.certificate.to_json(), "
+              "'releases': model.releases, 'users': getattr(model, 'users', [])}")),
         (FILES + "test_saving_leaves_no_trace_of_users",),
     ),
     Mutant(
         "local state goes into the model file",
         "everyone's own row length, or whatever else is kept of her, is published",
-        (Edit(FITTING, "    return Model(rule, ratings.catalogue, ratings.rating_range, "
+        (Edit(FITTING, "carry_out",
+              "return Model(rule, ratings.catalogue, ratings.rating_range, "
               "certificate, releases)",
-              "    model = Model(rule, ratings.catalogue, ratings.rating_range, certificate, "
-              'releases)\n    object.__setattr__(model, "state", ratings.indptr)\n'
-              "    return model"),
-         Edit(MODEL_FILE, "    tensors |= _catalogue_arrays(model.catalogue)\n",
-              "    tensors |= _catalogue_arrays(model.catalogue)\n"
-              '    tensors["local.state"] = getattr(model, "state", np.zeros(1, np.int64))\n')),
+              "model = Model(rule, ratings.catalogue, ratings.rating_range, "
+              "certificate, releases)\n"
+              "object.__setattr__(model, 'state', ratings.indptr)\n"
+              "return model"),
+         Edit(MODEL_FILE, "save",
+              "facts = {'format': _FORMAT, 'digest': BLANK, 'version': "
+              "version('tacit'), 'rule': {'kind': model.rule.kind, 'settings': "
+              "settings}, 'rating_range': list(model.rating_range), 'catalogue': "
+              "{'public': model.catalogue.public}, 'certificate': "
+              "model.certificate.to_json(), 'releases': model.releases}",
+              "tensors['local.state'] = getattr(model, 'state', np.zeros(1, np.int64))\n"
+              "facts = {'format': _FORMAT, 'digest': BLANK, 'version': "
+              "version('tacit'), 'rule': {'kind': model.rule.kind, 'settings': "
+              "settings}, 'rating_range': list(model.rating_range), 'catalogue': "
+              "{'public': model.catalogue.public}, 'certificate': "
+              "model.certificate.to_json(), 'releases': model.releases}")),
         (SAME + "[frank-wolfe]",),
     ),
     Mutant(
         "the progress bar counts ratings",
         "a number from the ratings on the screen, and in the log of whoever called",
-        (Edit("cli/fit.py", "    model = with_bar(lambda bar: fit(",
-              '    typer.echo(f"{rows.items.size} ratings", err=True)\n'
-              "    model = with_bar(lambda bar: fit("),),
+        (Edit("cli/fit.py", "run",
+              "model = with_bar(lambda bar: fit(rows, config, budget=budget, "
+              "progress=bar, **options))",
+              "typer.echo(f'{rows.items.size} ratings', err=True)\n"
+              "model = with_bar(lambda bar: fit(rows, config, budget=budget, "
+              "progress=bar, **options))"),),
         (COMMANDS + "[text]",),
     ),
     Mutant(
         "progress tells how far the sum has moved",
         "a callback gets a number that was not released",
-        (Edit("private/mechanism.py", "self._progress(number, len(self._ledger.reserved))",
-              "self._progress(number, len(self._ledger.reserved)\n"
-              "                + self._engine._rows.indptr[-1])"),),
+        (Edit("private/mechanism.py", "Mechanism.release",
+              "len(self._ledger.reserved)",
+              "len(self._ledger.reserved) + self._engine._rows.indptr[-1]"),),
         ("tests/test_fitting.py::test_progress_counts_planned_releases_only",
          ONLY + "[frank-wolfe]"),
     ),
     Mutant(
         "the journal keeps the ratings' length beside a release",
         "names and sizes of checkpoint files depend on someone's row",
-        (Edit("private/journal.py", "        self._lock.close()\n",
-              "        self._lock.close()\n"
-              '        (self._folder / "done").write_bytes(b"x" * int(about_size(self)))\n'),
-         Edit("private/journal.py", "def _hold(path: Path)",
+        (Edit("private/journal.py", "Journal.close",
+              "self._lock.close()",
+              "self._lock.close()\n"
+              "(self._folder / 'done').write_bytes(b'x' * int(about_size(self)))"),
+         Edit("private/journal.py", "",
+              "def _hold(path: Path) -> IO[bytes]:\n"
+              '    """Lock the folder for this process; the system lets go when the '
+              'process ends, however."""\n'
+              "    file = path.open('ab')\n"
+              "    try:\n"
+              "        import fcntl\n"
+              "        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+              "    except ImportError:\n"
+              "        pass\n"
+              "    except BlockingIOError:\n"
+              "        file.close()\n"
+              "        raise CheckpointError(f'checkpoint {path.parent} is in use by "
+              "another process; wait for it or give another') from None\n"
+              "    except OSError:\n"
+              "        file.close()\n"
+              "        raise\n"
+              "    return file",
               "def about_size(journal: Journal) -> int:\n"
               '    """How large the fit was."""\n'
-              "    return int(json.loads((journal._folder / _ABOUT).read_bytes())"
-              '["ratings"][:3], 16)\n\n\n'
-              "def _hold(path: Path)")),
+              "    return int(json.loads((journal._folder / "
+              "_ABOUT).read_bytes())['ratings'][:3], 16)\n"
+              "def _hold(path: Path) -> IO[bytes]:\n"
+              '    """Lock the folder for this process; the system lets go when the '
+              'process ends, however."""\n'
+              "    file = path.open('ab')\n"
+              "    try:\n"
+              "        import fcntl\n"
+              "        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+              "    except ImportError:\n"
+              "        pass\n"
+              "    except BlockingIOError:\n"
+              "        file.close()\n"
+              "        raise CheckpointError(f'checkpoint {path.parent} is in use by "
+              "another process; wait for it or give another') from None\n"
+              "    except OSError:\n"
+              "        file.close()\n"
+              "        raise\n"
+              "    return file")),
         (ONLY + "[frank-wolfe]",),
     ),
     Mutant(
         "an error shows the rating that it is about",
         "it ends up in a log, a ticket, a chat",
-        (Edit("assembly.py",
-              '            f"column {name!r}: {rows_text(outside)} outside of the rating range "\n',
-              '            f"column {name!r}: {rows_text(outside)} ({max(p.max() for p in pieces)})'
-              ' outside of the rating range "\n'),),
+        (Edit("assembly.py", "_check_values",
+              "f'column {name!r}: {rows_text(outside)} outside of the rating range "
+              "[{rating_range[0]:g}, {rating_range[1]:g}]'",
+              "f'column {name!r}: {rows_text(outside)} ({max((p.max() for p in "
+              "pieces))}) outside of the rating range [{rating_range[0]:g}, "
+              "{rating_range[1]:g}]'"),),
         (REFUSED + "test_bad_frames_are_refused[too high]",
          LEAVES + "test_errors_are_the_same_for_neighbours[rating out of range]"),
     ),
     Mutant(
         "an error shows whose ratings it is about",
         "as above, with her name",
-        (Edit("assembly.py", "    check_rows(rows, names, rules.duplicates)\n    known",
-              '    named = names | {"user": f"user of {users.ids(np.arange(1))[0]}"}\n'
-              "    check_rows(rows, named, rules.duplicates)\n    known"),),
+        (Edit("assembly.py", "assembled",
+              "check_rows(rows, names, rules.duplicates)",
+              "named = names | {'user': f'user of {users.ids(np.arange(1))[0]}'}\n"
+              "check_rows(rows, named, rules.duplicates)"),),
         (REFUSED + "test_bad_frames_are_refused[repeated]",),
     ),
     Mutant(
         "rows say how many they are when printed",
         "a debugger, a traceback or a notebook shows it",
-        (Edit("private/rows.py", 'return "<rows of people\'s ratings: nothing to see>"',
-              'return f"<{self.__ratings.indptr[-1]} ratings>"'),),
+        (Edit("private/rows.py", "Rows.__repr__",
+              'return "<rows of people\'s ratings: nothing to see>"',
+              "return f'<{self.__ratings.indptr[-1]} ratings>'"),),
         (MECHANISM + "test_what_is_private_neither_prints_nor_pickles[secret1]",),
     ),
     Mutant(
         "a sum before noise can be pickled",
         "it goes to another process, a cache, a file",
-        (Edit("private/statistics.py",
-              "    def __reduce__(self) -> NoReturn:\n"
-              '        raise PrivacyError("a sum before noise cannot be pickled")\n', ""),),
+        (Edit("private/statistics.py", "BoundedSum",
+              "def __reduce__(self) -> NoReturn:\n"
+              "    raise PrivacyError('a sum before noise cannot be pickled')",
+              ""),),
         (MECHANISM + "test_what_is_private_neither_prints_nor_pickles[secret0]",),
     ),
 )  # fmt: skip

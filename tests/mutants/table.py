@@ -2,6 +2,7 @@
 
 import re
 
+from tests.mutants.edits import Edit
 from tests.mutants.mutant import ROOT, Mutant
 from tests.mutants.of_accounts import ACCOUNTS
 from tests.mutants.of_bounds import BOUNDS
@@ -22,17 +23,21 @@ _HEAD = """\
 
 A test that has never failed may be a test that cannot. So the code is broken on purpose, in {count}
 ways in which a tired engineer might break it, and for each of them at least one test must notice.
-Every mutant is a small change of the source text. It is made in a copy of the package, and the
-tests named beside it are run on that copy: all of them must fail, each on what it checks and not on
-a name that is missing or a type that does not fit. The same tests must pass on the code as it is.
+Every mutant is a small change of a named function: an expression or a few statements of it, and
+what takes their place, compared as syntax trees (`tests/mutants/edits.py`). So neither formatting
+nor comments nor a change elsewhere in the file matters to it. It is made in a copy of the package,
+and the tests named beside it are run on that copy: all of them must fail, each on what it checks
+and not on a name that is missing or a type that does not fit. The same tests must pass on the code
+as it is.
 
-`make test` checks that every text a mutant replaces is still in the source, exactly once, so that a
+`make test` checks that what a mutant replaces is still in its function, exactly once, so that a
 mutant cannot become meaningless without anyone noticing. `make test-all` and `.ci/run` breed them
 all (`tests/mutants/test_mutants.py::test_a_mutant_is_caught`). This page is written by
 `python -m tests.mutants` from the same table.
 
 What it does not show: that there is no mistake which no test catches. Someone who thinks of one
-adds it to the table in `tests/mutants/`, and the test that was missing.
+adds it to the table in `tests/mutants/`, and the test that was missing. [Mutation
+testing](mutation-testing.md) is the systematic search for such mistakes.
 """
 
 
@@ -47,9 +52,13 @@ def page() -> str:
 
 
 def _row(mutant: Mutant) -> str:
-    where = ", ".join(f"`{file}`" for file in dict.fromkeys(edit.file for edit in mutant.edits))
+    where = ", ".join(f"`{place}`" for place in dict.fromkeys(map(_place, mutant.edits)))
     tests = ", ".join(f"`{name}`" for name in dict.fromkeys(map(_plain, mutant.caught_by)))
     return f"| {mutant.name} | {where} | {mutant.harm} | {tests} |"
+
+
+def _place(edit: Edit) -> str:
+    return f"{edit.file}: {edit.where}" if edit.where else edit.file
 
 
 def _plain(test: str) -> str:

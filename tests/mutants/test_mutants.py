@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.mutant import ROOT, SOURCE, Edit
+from tests.mutants.edits import Edit, edited
+from tests.mutants.mutant import ROOT, SOURCE
 from tests.mutants.table import MUTANTS, PAGE, page
 from tests.mutants.trees import Nursery, dependents, mutated
 
@@ -29,15 +30,13 @@ def functions_in(path: Path) -> frozenset[str]:
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_still_fits_the_code(name: str) -> None:
-    """Its texts are there once each, in the order of its edits, and its catchers exist."""
+    """What it replaces is there once, in the order of its edits, and its catchers exist."""
     mutant = MUTANTS[name]
     texts = {edit.file: (SOURCE / edit.file).read_text() for edit in mutant.edits}
     for edit in mutant.edits:
-        assert texts[edit.file].count(edit.old) == 1, edit.old
-        assert edit.new != edit.old
-        texts[edit.file] = texts[edit.file].replace(edit.old, edit.new)
-    for text in texts.values():
-        ast.parse(text)
+        changed = edited(texts[edit.file], edit)
+        assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(texts[edit.file]))
+        texts[edit.file] = changed
     assert mutant.caught_by
     for test in mutant.caught_by:
         file, *_, function = test.partition("[")[0].split("::")
@@ -82,16 +81,54 @@ def test_a_mutant_is_caught(name: str, nursery: Nursery) -> None:
     assert [outcome for outcome in found.values() if outcome.exception in CLUMSY] == []
 
 
-def test_texts_that_are_gone_or_not_alone_are_refused(tmp_path: Path) -> None:
-    """The twin of the fitting above."""
+MODULE = """\
+class Box:
+    def size(self):
+        total = 1   # a comment
+        for part in (self.first,
+                     self.second):
+            total += part
+        return total + 1
+
+    def again(self):
+        return self.first + self.second
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "old", "new", "line"),
+    [
+        ("Box.size", "total + 1", "total - 1", "return total - 1"),
+        ("Box.size", "(self.first, self.second)", "(self.first,)", "for part in (self.first,):"),
+        ("Box.size", "total = 1", "total = 2", "total = 2"),
+        ("Box.size", "total += part", "", "pass"),
+        ("Box", "self.first + self.second", "self.first", "return self.first"),
+        ("", "total += part", "if part:\n    total += part", "if part:"),
+    ],
+)
+def test_an_edit_is_made_whatever_the_formatting(where: str, old: str, new: str, line: str) -> None:
+    changed = edited(MODULE, Edit("box.py", where, old, new))
+    assert line in [each.strip() for each in changed.splitlines()]
+    assert line not in [each.strip() for each in ast.unparse(ast.parse(MODULE)).splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("where", "old", "found"),
+    [("Box.size", "total + 2", "0x"), ("Box", "self.first", "2x"), ("Box.none", "total", "0 of")],
+)
+def test_code_that_is_gone_or_not_alone_is_refused(where: str, old: str, found: str) -> None:
+    """The twin: a place that a mutant does not have is never taken for one that it has."""
+    with pytest.raises(ValueError, match=found):
+        edited(MODULE, Edit("box.py", where, old, "0"))
+
+
+def test_a_mutated_tree_leaves_the_code_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "base" / "tacit").mkdir(parents=True)
-    (tmp_path / "base" / "tacit" / "cores.py").write_text("one = 1\ntwo = 1\n")
-    tree = mutated(tmp_path / "base", tmp_path / "right", [Edit("cores.py", "one = 1", "one = 2")])
-    assert (tree / "tacit" / "cores.py").read_text() == "one = 2\ntwo = 1\n"
-    assert (tmp_path / "base" / "tacit" / "cores.py").read_text() == "one = 1\ntwo = 1\n"
-    for number, text in enumerate(["three", "= 1"]):
-        with pytest.raises(ValueError, match=r"there [02]x"):
-            mutated(tmp_path / "base", tmp_path / str(number), [Edit("cores.py", text, "")])
+    (tmp_path / "base" / "tacit" / "box.py").write_text(MODULE)
+    edit = Edit("box.py", "Box.size", "total = 1", "total = 2")
+    tree = mutated(tmp_path / "base", tmp_path / "other", [edit])
+    assert "total = 2" in (tree / "tacit" / "box.py").read_text()
+    assert (tmp_path / "base" / "tacit" / "box.py").read_text() == MODULE
 
 
 def test_loops_that_call_mutated_ones_are_compiled_anew() -> None:

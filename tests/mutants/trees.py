@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.mutants.mutant import ROOT, SOURCE, Edit
+from tests.mutants.edits import Edit, edited
+from tests.mutants.mutant import ROOT, SOURCE
 
 COMPILED = "__pycache__"
 
@@ -39,11 +40,9 @@ def mutated(base: Path, folder: Path, edits: Iterable[Edit]) -> Path:
     shutil.copytree(base / "tacit", folder / "tacit", copy_function=os.link)
     for edit in edits:
         path = folder / "tacit" / edit.file
-        text = path.read_text()
-        if text.count(edit.old) != 1:
-            raise ValueError(f"{edit.file}: the text of a mutant is there {text.count(edit.old)}x")
+        text = edited(path.read_text(), edit)
         path.unlink()  # what is shared stays as it is
-        path.write_text(text.replace(edit.old, edit.new))
+        path.write_text(text)
         for name in dependents(path):
             _forget_loops(name)
     return folder

@@ -91,8 +91,20 @@ def test_sums_are_integers_and_exact_on_the_finest_grid(case: str) -> None:
     assert np.array_equal(many, few * times)
 
 
-def units(statistic: Statistic, rows: list[Row], unit: float) -> np.ndarray:
-    engine = tacit.ThreadEngine(2)
+def test_rows_filled_in_are_summed_exactly_however_many_there_are() -> None:
+    """Outer products are added as doubles, in blocks so small that no sum needs more digits.
+
+    Blocks of 16,384 users would be off by some units.
+    """
+    statistic = test_sensitivity_more.filled(0)
+    rows = [random_row(np.random.default_rng(seed)) for seed in range(8)]
+    unit = statistic.peak * 2.0**-statistic.term_bits
+    few, many = (units(statistic, rows * count, unit, threads=1) for count in (1, 1750))
+    assert np.array_equal(many, few * 1750)
+
+
+def units(statistic: Statistic, rows: list[Row], unit: float, threads: int = 2) -> np.ndarray:
+    engine = tacit.ThreadEngine(threads)
     engine.take(ratings_of(rows))
     return engine.sum(statistic, unit)._units
 

@@ -1,0 +1,123 @@
+"""Mutants that Cosmic Ray's operators make of a source file, one small change each."""
+
+import ast
+import pickle
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import MutationVisitor
+from cosmic_ray.operators.operator import Operator
+from cosmic_ray.plugins import get_operator, operator_names
+from parso.python.tree import Name
+
+CONFIG = tomllib.loads((Path(__file__).parent / "cosmic-ray.toml").read_text())
+EXCLUDED = CONFIG["cosmic-ray"]["filters"]["operators-filter"]["exclude-operators"]
+
+
+class Change(NamedTuple):
+    """One mutant of a file: where it is, what the line was and is, and the whole new source."""
+
+    file: str
+    where: str
+    line: int
+    old: str
+    new: str
+    source: str
+    in_error: bool
+
+    @property
+    def key(self) -> str:
+        """What names it whatever line it is on."""
+        return f"{self.file} | {self.where} | {self.old} -> {self.new}"
+
+
+class RemoveCall(Operator):
+    """Replaces a statement that is only a call by `pass`; Cosmic Ray has nothing like it."""
+
+    def mutation_positions(self, node: Any) -> Iterator[tuple[Any, Any]]:
+        if node.type == "simple_stmt" and node.children[0].type in ("atom_expr", "power"):
+            yield node.start_pos, node.end_pos
+
+    def mutate(self, node: Any, index: int) -> Any:
+        first = node.children[0]
+        node.children[0] = Name("pass", first.start_pos, first.get_first_leaf().prefix)
+        return node
+
+    @classmethod
+    def examples(cls) -> tuple[()]:
+        return ()
+
+
+def operators() -> Iterator[Operator]:
+    """All operators but the excluded ones."""
+    for name in sorted(operator_names()):
+        if not any(re.fullmatch(pattern, name) for pattern in EXCLUDED):
+            yield get_operator(name)()
+    yield RemoveCall()
+
+
+def changes_of(path: Path, file: str) -> list[Change]:
+    """Every change of a source file that compiles and is not about annotations alone."""
+    source = path.read_text()
+    tree = get_ast(source)
+    frozen, plain = pickle.dumps(tree), _plain(source)
+    found: dict[str, Change] = {}
+    for operator in operators():
+        positions = sum(len(list(operator.mutation_positions(node))) for node in ast_nodes(tree))
+        for occurrence in range(positions):
+            mutated = MutationVisitor(occurrence, operator).walk(pickle.loads(frozen)).get_code()
+            if mutated not in found and _plain(mutated) not in (None, plain):
+                found[mutated] = _described(file, source, mutated)
+    return sorted(found.values(), key=lambda change: change.line)
+
+
+class _WithoutAnnotations(ast.NodeTransformer):
+    """Takes off what is not run: annotations, and whether an argument must be named."""
+
+    def visit_arguments(self, node: ast.arguments) -> ast.AST:
+        node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+        node.defaults = [*node.defaults, *(value for value in node.kw_defaults if value)]
+        node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.annotation = ast.Constant(None)
+        return self.generic_visit(node)
+
+
+def _plain(source: str) -> str | None:
+    try:
+        return ast.dump(_WithoutAnnotations().visit(ast.parse(source)))
+    except SyntaxError:
+        return None
+
+
+def _described(file: str, source: str, mutated: str) -> Change:
+    pairs = zip(source.splitlines(), mutated.splitlines(), strict=False)
+    line, (old, new) = next((n, pair) for n, pair in enumerate(pairs, 1) if len(set(pair)) > 1)
+    around = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    names = [node.name for node in around if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    in_error = any(isinstance(node, ast.Raise) for node in around)
+    where = ".".join(names) or "module"
+    return Change(file, where, line, _tidy(old), _tidy(new), mutated, in_error)
+
+
+def _tidy(line: str) -> str:
+    """A line without the blanks that a mutation leaves, and without its comment."""
+    return re.sub(r"\s+", " ", re.sub(r"\s+# .*", "", line)).strip()

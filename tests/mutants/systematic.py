@@ -1,0 +1,323 @@
+"""Tests every mutant that Cosmic Ray's operators make: python -m tests.mutants.systematic.
+
+Thousands of mutants leave less than a second for each. So one process imports everything, collects
+the tests, notes once which lines each of them runs, and forks for every mutant: the fork gives the
+living functions the mutant's code and runs the tests that pass through the changed line, quickest
+first, until one fails. Compiled loops that are mutated run as plain Python. What a module does
+while it is imported is mutated in a fork that has not imported the package yet.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import pytest
+
+from tests.mutants.generated import CONFIG, Change, changes_of
+from tests.mutants.installing import MutantFinder, functions, install
+from tests.mutants.mutant import ROOT, SOURCE
+from tests.mutants.run import NEEDED_BY_ALL, forked
+
+GROUPS: dict[str, dict[str, Any]] = CONFIG["tacit"]["groups"]
+LONGEST_TEST = float(CONFIG["tacit"]["longest_test"])  # seconds of processor time
+LONGEST_MUTANT = float(CONFIG["tacit"]["longest_mutant"])
+PLACE = ROOT / "build" / "mutants"
+LOG = f"mutant-{os.getpid()}.log"
+KILLED, SURVIVED, TIMED_OUT, AT_IMPORT = "killed", "survived", "timed out", "at import"
+
+
+class Ran(NamedTuple):
+    """What one test did on the code as it is: seconds, and lines of the package by file."""
+
+    test: str
+    seconds: float
+    lines: dict[str, list[int]]
+
+
+class Outcomes:
+    """A pytest plugin that notes whether anything failed."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+        self.passed = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.passed += report.when == "call" and report.outcome == "passed"
+        if report.outcome == "failed":
+            self.failed.append(report.nodeid)
+
+
+class Tracer:
+    """Notes which lines of the package run, in all threads."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, set[int]] = {}
+        self._prefix = f"{SOURCE}/"
+
+    def __call__(self, frame: Any, event: str, _: Any) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith(self._prefix):
+            return None
+        seen = self.lines.setdefault(name[len(self._prefix) :], set())
+
+        def each_line(frame: Any, event: str, _: Any) -> Any:
+            seen.add(frame.f_lineno)
+            return each_line
+
+        return each_line(frame, event, _)
+
+    def start(self) -> None:
+        import threading
+
+        threading.settrace(self)
+        sys.settrace(self)
+
+    def stop(self) -> None:
+        sys.settrace(None)
+
+
+class Runner:
+    """A pytest plugin that, instead of running the tests once, runs them on every mutant."""
+
+    def __init__(self, changes: list[Change], results: Path, tests: Path) -> None:
+        self._changes, self._results, self._tests = changes, results, tests
+        self._outcomes = Outcomes()
+
+    def pytest_configure(self) -> None:
+        from hypothesis import settings
+
+        settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
+        settings.load_profile("mutants")
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[Any]) -> None:
+        config.pluginmanager.register(self._outcomes)
+        self._items = {item.nodeid: item for item in items}
+
+    def pytest_runtestloop(self) -> bool:
+        ran = self._map()
+        for file in {change.file for change in self._changes}:
+            functions(SOURCE / file)  # looked up once, for all forks
+        for change in self._changes:
+            outcome = self._judge(change, ran)
+            _note(self._results, change, outcome)
+        return True
+
+    def _map(self) -> list[Ran]:
+        """Run every test once, each in a fork; those that fail or take long are left out."""
+        known = {}
+        if self._tests.exists():
+            known = {one[0]: one for one in _lines(self._tests)}
+        for number, name in enumerate(self._items):
+            if name not in known:
+                _wait(
+                    forked(
+                        self._results.with_suffix(".map.log"), lambda name=name: self._trace(name)
+                    )
+                )  # type: ignore[misc]
+                if number % 50 == 0:
+                    sys.stderr.write(f"{number} of {len(self._items)} tests mapped\n")
+        if self._tests.exists():
+            known = {one[0]: one for one in _lines(self._tests)}
+        found = [Ran(*known[name]) for name in self._items if name in known]
+        return sorted((one for one in found if one.lines), key=lambda one: one.seconds)
+
+    def _trace(self, name: str) -> None:
+        with self._tests.open("a") as file:  # what never ends is known, too
+            place = file.tell()
+            file.write(json.dumps(Ran(name, 0.0, {})) + "\n")
+        _limit(4 * LONGEST_TEST)
+        tracer = Tracer()
+        tracer.start()
+        self._run(name)
+        tracer.stop()
+        _limit(LONGEST_TEST)
+        begin = time.process_time()
+        if not self._outcomes.failed:
+            self._run(name)
+        seconds = time.process_time() - begin
+        if self._outcomes.failed or not self._outcomes.passed:
+            return
+        lines = {file: sorted(lines) for file, lines in tracer.lines.items()}
+        with self._tests.open("r+") as file:
+            file.truncate(place)
+            file.seek(place)
+            file.write(json.dumps(Ran(name, round(seconds, 3), lines)) + "\n")
+
+    def _run(self, name: str) -> None:
+        item = self._items[name]
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
+
+    def _judge(self, change: Change, ran: list[Ran]) -> str:
+        tests = [one for one in ran if change.line in one.lines.get(change.file, ())]
+
+        def work() -> None:
+            if not install(SOURCE / change.file, change.source):
+                os._exit(3)
+            for one in _affordable(tests):
+                _limit(2 + 5 * one.seconds)
+                self._run(one.test)
+                if self._outcomes.failed:
+                    self._results.with_suffix(".by").write_text(self._outcomes.failed[0])
+                    os._exit(1)
+            os._exit(0)
+
+        return _outcome(_wait(forked(PLACE / LOG, work)))
+
+
+def import_loops(group: str) -> None:
+    """Import the loops that are mutated, and those that call them, as plain Python."""
+    import numba
+
+    kernels = sorted(f"kernels.{path.stem}" for path in (SOURCE / "kernels").glob("*.py"))
+    plain = GROUPS[group]["plain"]
+    for name in (name for name in kernels if name not in plain):
+        import_module(f"tacit.{name}")
+    numba.config.DISABLE_JIT = True
+    for name in plain:
+        import_module(f"tacit.{name}")
+    numba.config.DISABLE_JIT = False
+
+
+def import_mutant(group: str, change: Change, ran: list[Ran]) -> str:
+    """Test a mutant of what a module does while it is imported."""
+    tests = [one.test for one in _affordable(_mentioning(change, ran))]
+
+    def work() -> None:
+        module = f"tacit.{change.file[:-3].replace('/', '.')}"
+        MutantFinder(module, change.source).put_first()
+        import_loops(group)
+        _limit(LONGEST_MUTANT)
+        code = pytest.main([*OPTIONS, "-x", *tests])
+        os._exit(0 if code in (0, 5) else 1)
+
+    if not tests:
+        return SURVIVED
+    return _outcome(_wait(forked(PLACE / LOG, work)))
+
+
+OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=60", "-m", "not slow",
+           "--durations=0", "--tb=no",
+           "-W", "ignore:overflow encountered:RuntimeWarning"]  # fmt: skip
+
+
+def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
+    """The tests that run a line with a name that the changed statement sets."""
+    import ast
+
+    tree = ast.parse((SOURCE / change.file).read_text())
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)
+              and n.lineno - len(getattr(n, "decorator_list", ())) <= change.line
+              and change.line <= (n.end_lineno or 0)]  # fmt: skip
+    innermost = around[-1]
+    names = {n.id for n in ast.walk(innermost) if isinstance(n, ast.Name)}
+    if isinstance(innermost, ast.FunctionDef | ast.ClassDef):
+        names = {innermost.name}
+    word = re.compile(rf"\b({'|'.join(map(re.escape, names - {'float', 'int', 'np', 'math'}))})\b")
+    places = {
+        (str(path.relative_to(SOURCE)), number)
+        for path in SOURCE.rglob("*.py")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if word.search(line)
+    }
+    return [
+        one for one in ran
+        if any((file, line) in places for file, lines in one.lines.items() for line in lines)
+    ]  # fmt: skip
+
+
+def _affordable(tests: Iterable[Ran]) -> list[Ran]:
+    """The quickest tests, as many as fit into the time of one mutant."""
+    chosen, total = [], 0.0
+    for one in sorted(tests, key=lambda one: one.seconds):
+        total += one.seconds
+        if total > LONGEST_MUTANT:
+            break
+        chosen.append(one)
+    return chosen
+
+
+def _limit(seconds: float) -> None:
+    """End this process when it has used so many seconds of processor time."""
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+
+
+def _wait(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _outcome(code: int) -> str:
+    if code < 0:
+        return TIMED_OUT
+    return {0: SURVIVED, 1: KILLED, 3: AT_IMPORT}.get(code, KILLED)
+
+
+def _note(results: Path, change: Change, outcome: str) -> None:
+    place = results.with_suffix(".by")
+    by = place.read_text() if place.exists() else ""
+    place.unlink(missing_ok=True)
+    with results.open("a") as file:
+        file.write(json.dumps([change.key, change.line, outcome, by, change.in_error]) + "\n")
+
+
+def _lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def latest(results: Path) -> dict[str, str]:
+    """What is known of each mutant, the newest last."""
+    if not results.exists():
+        return {}
+    return {one[0]: one[2] for one in _lines(results)}
+
+
+def hunt(group: str, files: list[str], again: Callable[[str], bool]) -> None:
+    """Test all mutants of some files of a group, of which nothing is known or that are asked for."""
+    results, tests = PLACE / f"{group}.jsonl", PLACE / f"{group}.tests.jsonl"
+    known = latest(results)
+    changes = [change for file in files for change in changes_of(SOURCE / file, file)
+               if again(known.get(change.key, ""))]  # fmt: skip
+    sys.stderr.write(f"{group}: {len(changes)} mutants\n")
+
+    def quickly() -> None:
+        import_loops(group)
+        pytest.main([*OPTIONS, *GROUPS[group]["tests"]], plugins=[Runner(changes, results, tests)])
+
+    _wait(forked(PLACE / f"{group}.log", quickly))
+    known = latest(results)
+    ran = [Ran(*one) for one in _lines(tests) if one[2]]
+    for change in changes:
+        if known[change.key] == AT_IMPORT:
+            _note(results, change, import_mutant(group, change, ran))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("groups", nargs="*", default=list(GROUPS))
+    parser.add_argument("--files", nargs="*", default=[])
+    parser.add_argument("--survivors", action="store_true", help="test survivors again")
+    asked = parser.parse_args()
+    os.chdir(ROOT)
+    PLACE.mkdir(parents=True, exist_ok=True)
+    for module in NEEDED_BY_ALL:
+        with suppress(ImportError):
+            import_module(module)
+    wanted = ("", SURVIVED) if asked.survivors else ("",)
+    for group in asked.groups:
+        files = [file for file in GROUPS[group]["files"] if not asked.files or file in asked.files]
+        hunt(group, files, lambda outcome: outcome in wanted)
+
+
+if __name__ == "__main__":
+    main()
