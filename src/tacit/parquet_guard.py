@@ -109,8 +109,8 @@ def _require(holds: bool) -> None:
 
 def _get(fields: Any, number: int, kind: type, default: Any = None) -> Any:
     """A field of the type it must have; a number is at least 0."""
-    value = fields.get(number, default) if isinstance(fields, dict) else None
-    _require(type(value) is kind and (kind is not int or value >= 0))
+    value: Any = fields.get(number, default) if isinstance(fields, dict) else None
+    _require(type(value) is kind and not (isinstance(value, int) and value < 0))
     return value
 
 

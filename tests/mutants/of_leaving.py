@@ -122,9 +122,9 @@ LEAVING = (
     Mutant(
         "an error shows whose ratings it is about",
         "as above, with her name",
-        (Edit("assembly.py", "    check_rows(rows, names, rules.duplicates)\n    known",
+        (Edit("assembly.py", "    _check_rows(settled, names, rules.duplicates)\n    known",
               '    named = names | {"user": f"user of {users.ids(np.arange(1))[0]}"}\n'
-              "    check_rows(rows, named, rules.duplicates)\n    known"),),
+              "    _check_rows(settled, named, rules.duplicates)\n    known"),),
         (REFUSED + "test_bad_frames_are_refused[repeated]",),
     ),
     Mutant(

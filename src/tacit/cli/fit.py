@@ -195,7 +195,7 @@ def checked_files(
 ) -> list[Path]:
     """Return the files of ratings; refuse a model that cannot be written, before any is read."""
     from tacit.outputs import Kind, Output, check_outputs
-    from tacit.tables import files_of
+    from tacit.readers import files_of
 
     paths = files_of(ratings)
     inputs = [*paths, *(path for path in others if path is not None)]
