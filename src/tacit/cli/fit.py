@@ -20,6 +20,7 @@ from tacit.cli.options import (
     NoiseSeed,
     NoPrivacy,
     RatingColumn,
+    Settings,
     Strict,
     Threads,
     TopItems,
@@ -63,14 +64,12 @@ def run(
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(help="moments (default), frank-wolfe, oja, svd, pgd, cleansing, sgld, als."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting of the algorithm; may be repeated."
+            is_eager=True,
+            help="moments (default), frank-wolfe, oja, svd, pgd, cleansing, sgld, als.",
         ),
     ] = None,
+    settings: Settings = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder that lets a killed fit go on.")
     ] = None,
