@@ -17,6 +17,7 @@ from tacit.cli import app
 
 PAGES = {
     "README": Preparation,
+    "../implicit": tacit.Interactions,
     "als": tacit.ALS,
     "approximate-frank-wolfe": tacit.ApproximateFrankWolfe,
     "cleansing": tacit.Cleansing,

@@ -181,10 +181,7 @@ def assembled(
         positions=positions,
         bounds=stored_range(*rules.rating_range),
     )
-    columns = (users.pieces, items.pieces, values)
-    grouped = csr.group(columns, scope)
-    for pieces in columns:
-        pieces.clear()
+    grouped = csr.group((users.pieces, items.pieces, values), scope)
     settled = csr.settle(grouped, rules.duplicates == "mean")
     _check_rows(settled, names, rules.duplicates)
     known = np.flatnonzero(settled.counts) if n_users is None else np.arange(n_users)

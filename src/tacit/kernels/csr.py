@@ -323,15 +323,16 @@ class Scope:
     """Values are brought within these."""
 
 
-def group(
-    columns: tuple[Sequence[Array], Sequence[Array], Sequence[Array]], scope: Scope
-) -> Grouped:
+def group(columns: tuple[list[Array], list[Array], list[Array]], scope: Scope) -> Grouped:
     """Bring every rating to its group, in the order of the input.
 
-    The columns are users, items and values, in pieces that line up.
+    The columns are users, items and values, in pieces that line up. The lists are emptied, and
+    each piece is let go of as soon as it is taken over.
     """
-    parts = parts_of(list(zip(*columns, strict=True)))
     ratings = sum(piece.size for piece in columns[0])
+    parts = [list(part) for part in parts_of(list(zip(*columns, strict=True)))]
+    for column in columns:
+        column.clear()
     shift = _shift(scope.sizes[0], ratings)
     counts = np.zeros((len(parts), ((scope.sizes[0] - 1) >> shift) + 1), np.int64)
 
@@ -346,10 +347,11 @@ def group(
     items = np.empty(ratings, np.uint16 if scope.sizes[1] <= 1 << 16 else np.uint32)
     numbers = (*scope.lows, np.uint64(shift))
 
-    def write(part: Sequence[Triple], row: NDArray[np.uint64]) -> None:
+    def write(part: list[Triple], row: NDArray[np.uint64]) -> None:
         target = (row, members, items, values)
-        for piece in part:
-            _partition(piece, numbers, scope.positions, scope.bounds, target)
+        part.reverse()
+        while part:
+            _partition(part.pop(), numbers, scope.positions, scope.bounds, target)
 
     together(write, parts, places)
     return Grouped(shift, scope.sizes, starts, members, items, values)
