@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from os import PathLike
-from typing import Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 
+from tacit._validate import Count, Range, check
 from tacit.algorithms import Algorithm, Facts, Interactions, Moments
 from tacit.budget import Accounting, Neighbours, PrivacyBudget, mu_of
 from tacit.certificate import Certificate, Method
@@ -18,7 +19,7 @@ from tacit.leaks import given_settings, warn_of_leaks
 from tacit.ledger import Ledger
 from tacit.models import Model
 from tacit.models.rules import LocalRule
-from tacit.narrowing import COUNTS, check_top_items, narrowed, reserve_counts
+from tacit.narrowing import COUNTS, narrowed, reserve_counts
 from tacit.private.journal import Journal
 from tacit.private.mechanism import Engine, Mechanism, Numerics
 from tacit.private.sampler import SeededNoiseUnsafe, SystemNoise
@@ -68,10 +69,11 @@ class Options:
         **others: Any,
     ) -> "Options":
         """Take the arguments of a call, or name the one that is wrong."""
-        check_top_items(top_items)
+        check("top_items", top_items, Count | None)
+        check("noise_seed_unsafe", noise_seed_unsafe, Annotated[int, Range(0)] | None)
         return cls(
             numerics=_numerics(numerics),
-            noise_seed_unsafe=_seed(noise_seed_unsafe),
+            noise_seed_unsafe=noise_seed_unsafe,
             top_items=top_items,
             **others,
         )
@@ -419,9 +421,3 @@ def _numerics(numerics: str) -> Numerics:
         return Numerics(numerics)
     except ValueError:
         raise ConfigError(f"numerics={numerics!r}: expected 'exact' or 'idealised'") from None
-
-
-def _seed(seed: int | None) -> int | None:
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-        raise ConfigError(f"noise_seed_unsafe={seed!r}: expected a whole number of at least 0")
-    return seed

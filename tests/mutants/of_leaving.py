@@ -187,9 +187,9 @@ LEAVING = (
         "an error shows whose ratings it is about",
         "as above, with her name",
         (Edit("assembly.py", "assembled",
-              "check_rows(rows, names, rules.duplicates)",
+              "_check_rows(settled, names, rules.duplicates)",
               "named = names | {'user': f'user of {users.ids(np.arange(1))[0]}'}\n"
-              "check_rows(rows, named, rules.duplicates)"),),
+              "_check_rows(settled, named, rules.duplicates)"),),
         (REFUSED + "test_bad_frames_are_refused[repeated]",),
     ),
     Mutant(

@@ -3,20 +3,18 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.algorithms.base import Facts, check_field
-from tacit.algorithms.eigen import OjaRate, check_oja, oja, start_block, top_eigenpair
+from tacit._validate import Positive, Range, Seed, refuse
+from tacit.algorithms.base import Facts
+from tacit.algorithms.eigen import OjaRate, OjaSteps, oja, start_block, top_eigenpair
 from tacit.algorithms.preparation import (
     Preparation,
-    check_scale_or_none,
     default_nuclear_norm,
     default_ridge,
-    is_number,
-    is_whole,
 )
 from tacit.budget import Sensitivity
 from tacit.ledger import Ledger
@@ -35,6 +33,7 @@ from tacit.release import Release, ReleaseKind
 
 __all__ = ["FrankWolfe", "replay_rule"]
 
+Weight = Annotated[float, Range(0, math.inf, "()")]
 _ENERGY_SHARE = 0.1  # of a round's share, for the eigenvalue when it is a release of its own
 
 
@@ -66,27 +65,27 @@ class FrankWolfe(Preparation):
 
     name: ClassVar[str] = "frank-wolfe"
 
-    rounds: int = 10
+    rounds: Annotated[int, Range(2, 10_000)] = 10
     """T: one release a round but the last."""
-    nuclear_norm: float | None = None
+    nuclear_norm: Positive | None = None
     """k; None: (hi - lo)/4 sqrt(users items), from public or paid numbers."""
-    residual_clip: float = 2.0
+    residual_clip: Annotated[float, Range(0, 2, "(]")] = 2.0
     """Residuals are clipped to this many times L before they are summed; 2 never bites."""
     shift: bool = True
     """Whether lambda' = lambda + sqrt(sigma ln(n/beta)) n^(1/4), or just lambda."""
-    beta: float = 0.05
+    beta: Annotated[float, Range(0, 1, "()")] = 0.05
     """The failure probability in that shift."""
     step: Literal["1/T", "2/(t+2)"] = "1/T"
     """eta_t, fixed in advance: the paper's, or the usual one, whose first step is whole."""
-    schedule: float | tuple[float, ...] = 0.0
+    schedule: Annotated[float, Range(-10, 10)] | tuple[Weight, ...] = 0.0
     """Shares of the budget by round: a power of t, or the T - 1 shares in proportion."""
     eigen: Literal["exact", "oja"] = "exact"
     """The eigenpair of a released covariance, or Algorithm 2."""
-    oja_steps: int = 5
+    oja_steps: OjaSteps = 5
     """Gamma: noisy products a round."""
     oja_rate: OjaRate = "theory"
     """eta: "paper", "theory", "power" (infinite) or a number."""
-    start_seed: int = 0
+    start_seed: Seed = 0
     """Of the public vector that Algorithm 2 begins with."""
     local: Literal["replay", "ridge"] = "replay"
     """What users do: replay the rounds, as in the paper, or ridge regression on the directions."""
@@ -94,7 +93,7 @@ class FrankWolfe(Preparation):
     def __post_init__(self) -> None:
         """Check every setting."""
         super().__post_init__()
-        _check(self)
+        _check_schedule(self)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve every round, and the user count and item means where they are needed."""
@@ -249,28 +248,7 @@ def replay_rule(
     )
 
 
-def _check(config: FrankWolfe) -> None:
-    rounds, clip, norm = config.rounds, config.residual_clip, config.nuclear_norm
-    check_field("rounds", rounds, is_whole(rounds) and 2 <= rounds <= 10_000, "2 to 10000")
-    check_field("residual_clip", clip, is_number(clip) and 0 < clip <= 2, "a number in (0, 2]")
-    check_scale_or_none("nuclear_norm", norm)
-    check_field("beta", config.beta, is_number(config.beta) and 0 < config.beta < 1, "in (0, 1)")
-    known = ("1/T", "2/(t+2)")
-    check_field("step", config.step, config.step in known, "'1/T' or '2/(t+2)'")
-    check_field("shift", config.shift, isinstance(config.shift, bool), "true or false")
-    check_field("eigen", config.eigen, config.eigen in ("exact", "oja"), "'exact' or 'oja'")
-    check_field("local", config.local, config.local in ("replay", "ridge"), "'replay' or 'ridge'")
-    check_oja(config.oja_steps, config.oja_rate, config.start_seed)
-    _check_schedule(config)
-
-
 def _check_schedule(config: FrankWolfe) -> None:
-    schedule = config.schedule
-    if isinstance(schedule, tuple):
-        fine = len(schedule) == config.rounds - 1 and all(
-            is_number(weight) and 0 < weight < math.inf for weight in schedule
-        )
-        check_field("schedule", schedule, fine, f"{config.rounds - 1} positive numbers (T - 1)")
-    else:
-        fine = is_number(schedule) and -10 <= schedule <= 10
-        check_field("schedule", schedule, fine, "a power of t from -10 to 10, or a tuple")
+    schedule, wanted = config.schedule, config.rounds - 1
+    if isinstance(schedule, tuple) and len(schedule) != wanted:
+        refuse("schedule", schedule, f"{wanted} positive numbers (T - 1)")

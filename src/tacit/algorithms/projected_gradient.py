@@ -3,14 +3,15 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from tacit.algorithms.base import Facts, check_field
-from tacit.algorithms.preparation import Preparation, check_scale_or_none, is_number, is_whole
+from tacit._validate import Positive, Range
+from tacit.algorithms.base import Facts
+from tacit.algorithms.preparation import Preparation
 from tacit.ledger import Ledger
 from tacit.models.filling import FillingRule
 from tacit.private.filled import FilledCovariance
@@ -45,24 +46,14 @@ class ProjectedGradient(Preparation):
 
     name: ClassVar[str] = "pgd"
 
-    rounds: int = 5
+    rounds: Annotated[int, Range(1, 1000)] = 5
     """T: one release a round."""
-    nuclear_norm: float | None = None
+    nuclear_norm: Positive | None = None
     """k; None: (hi - lo)/4 sqrt(users items), from public or paid numbers."""
-    rate: float | Literal["t^-1/2", "t^-1"] = 0.5
+    rate: Annotated[float, Range(0, 1, "(]")] | Literal["t^-1/2", "t^-1"] = 0.5
     """eta_t: a constant, or falling with the round."""
-    filled_norm: float | None = None
+    filled_norm: Positive | None = None
     """The norm that a filled row is scaled down to; None: L sqrt(items / max_ratings)."""
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        super().__post_init__()
-        rounds, norm, rate = self.rounds, self.nuclear_norm, self.rate
-        check_field("rounds", rounds, is_whole(rounds) and 1 <= rounds <= 1000, "1 to 1000")
-        check_scale_or_none("nuclear_norm", norm)
-        check_scale_or_none("filled_norm", self.filled_norm)
-        fine = rate in ("t^-1/2", "t^-1") or (is_number(rate) and 0 < rate <= 1)  # type: ignore[operator]
-        check_field("rate", rate, fine, "'t^-1/2', 't^-1' or a number in (0, 1]")
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve a covariance a round."""

@@ -1,12 +1,13 @@
 """Rows in this process, summed by threads (the kernels let go of the interpreter's lock)."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 
+from tacit._validate import Range, check
 from tacit.cores import check_memory, usable_cores
-from tacit.errors import ConfigError, EngineError
+from tacit.errors import EngineError
 from tacit.kernels.pieces import together
 from tacit.private.rows import Rows
 from tacit.private.statistics import BoundedSum, Statistic
@@ -25,8 +26,7 @@ class ThreadEngine:
 
     def __init__(self, threads: int | None = None) -> None:
         """Set the number of threads."""
-        if threads is not None and (isinstance(threads, bool) or not 1 <= threads <= 1024):
-            raise ConfigError(f"threads={threads!r}: expected a whole number from 1 to 1024")
+        check("threads", threads, Annotated[int, Range(1, 1024)] | None)
         self._threads = threads or usable_cores()
         self._rows: Rows | None = None
 
