@@ -16,7 +16,7 @@ from tacit.audit.made_up import World, made_up_world
 from tacit.audit.opening import Opened
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours, Sensitivity
-from tacit.kernels.residuals import Quanta
+from tacit.kernels.quantise import Quanta
 from tacit.ledger import Entry
 from tacit.private import statistics
 from tacit.private.rows import RowBounds
@@ -69,7 +69,7 @@ def test_a_sum_without_clipping_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     plain = RowBounds.limits
     monkeypatch.setattr(RowBounds, "limits", lambda self: plain(replace(self, norm=math.inf)))
     monkeypatch.setattr(
-        statistics, "quanta_of", lambda _, unit: Quanta(1e3, math.sqrt(unit), 2**62)
+        statistics, "product_quanta", lambda _, unit: Quanta(1e3, math.sqrt(unit), 2**62)
     )
     findings = sensitivity(subject_of("svd", row_norm=1.5), effort=QUICK)
     broken = [finding for finding in findings if not finding.holds]

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Edit, Mutant
 
 LOOPS = "kernels/residuals.py"
 ROWS = "kernels/rows.py"
+QUANTISER = "kernels/quantise.py"
 ITEMS = "kernels/items.py"
 STATISTICS = "private/statistics.py"
 COUNTS = "private/counts.py"
@@ -20,10 +21,10 @@ NOBODY_ELSE = "test_a_users_row_moves_nobody_elses_term"
 ORDER = "test_sums_do_not_depend_on_threads_or_order"
 
 NO_CLIP = (
-    Edit(LOOPS, "factor = (min(1.0, quanta.bound / norm) if norm > 0 else 1.0) / quanta.quantum",
+    Edit(LOOPS,
+         "factor = clip_factor(np.sqrt(_dot(residual, residual)), quanta.bound) / quanta.quantum",
          "factor = 1.0 / quanta.quantum"),
-    Edit(LOOPS, "if squared <= quanta.most_squared:\n            return\n        tries += 1",
-         "if squared >= 0:\n            return\n        tries += 1"),
+    Edit(QUANTISER, "if squared <= most_squared:", "if squared >= 0:"),
 )  # fmt: skip
 
 BOUNDS = (
@@ -55,7 +56,7 @@ BOUNDS = (
         "products are not clipped",
         "as above, for Algorithm 2",
         (Edit(LOOPS,
-              "        _shorten(residual, quanta.bound, 1.0)\n"
+              "        _shorten(residual, bound, 1.0)\n"
               "        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]\n"
               "        picked = scratch[1, : items.size]\n"
               "        for k",
@@ -167,7 +168,7 @@ BOUNDS = (
     Mutant(
         "sqrt2 of replace is left out for covariances",
         "the paper's slip: mu is 41 % higher than stated",
-        (Edit(STATISTICS, "replace=math.sqrt(2.0) * self.bound**2)", "replace=self.bound**2)"),),
+        (Edit(STATISTICS, "replace=math.sqrt(2.0) * bound**2)", "replace=bound**2)"),),
         (FIRST + FURTHER + "[first covariance, no centring]",),
     ),
     Mutant(
@@ -212,8 +213,7 @@ BOUNDS = (
         "Algorithm 5 as printed: its noise assumes what it does not do",
         (Edit("kernels/filled.py", "        if not total <= norm * norm:",
               "        if not total >= 0.0:"),
-         Edit("kernels/filled.py", "            if squared <= quanta.most_squared:",
-              "            if squared >= 0.0:")),
+         Edit(QUANTISER, "if squared <= most_squared:", "if squared >= 0.0:")),
         (MORE + FURTHER + "[filled covariance after three steps, tight clip]",),
     ),
     Mutant(
@@ -222,15 +222,15 @@ BOUNDS = (
         (Edit("kernels/factors.py",
               "norm = np.sqrt(np.sum(errors * errors) * np.sum(own * own))",
               "norm = np.sqrt(np.max(errors * errors) * np.sum(own * own))"),
-         Edit("kernels/factors.py", "        if squared <= quanta.most_squared:",
-              "        if squared <= errors.size * quanta.most_squared:")),
+         Edit("kernels/factors.py", "quantise(terms, factor, quanta.most_squared, integers)",
+              "quantise(terms, factor, errors.size * quanta.most_squared, integers)")),
         (MORE + FURTHER + "[factor gradient]",),
     ),
     Mutant(
         "weights of items are used as they are, not made one vector of norm 1",
         "someone who rated many items counts in all of them with full weight",
         (Edit("kernels/normal_equations.py",
-              "        _quantise(item_weights[items], np.inf, quanta.most_squared, weights)",
+              "        quantise(hers, factor, quanta.most_squared, weights)",
               "        for p in range(stop - start):\n"
               "            weights[p] = np.int64(\n"
               "                min(1.0, item_weights[items[p]]) * np.sqrt(quanta.most_squared))"),),
@@ -240,7 +240,7 @@ BOUNDS = (
         "own factors are not clipped in normal equations",
         "someone with an unusual row has factors of any length",
         (Edit("kernels/normal_equations.py",
-              "        _quantise(solved, quanta.factor, quanta.most_squared, own)",
+              "        quantise(solved, factor, quanta.most_squared, own)",
               "        for k in range(rank):\n"
               "            own[k] = np.int64(np.rint(solved[k] * quanta.factor))"),),
         (EQUATIONS + FURTHER + "[even]",),
@@ -257,10 +257,10 @@ BOUNDS = (
     Mutant(
         "losses on held-out ratings are not clipped",
         "a search among rules tells who is hard to please",
-        (Edit("kernels/holdout.py", "scale = min(1.0, quanta.bound / norm) / quanta.quantum",
-              "scale = 1.0 / quanta.quantum"),
-         Edit("kernels/holdout.py", "while squared > quanta.most_squared:",
-              "while squared == quanta.most_squared + 1:")),
+        (Edit("kernels/holdout.py",
+              "factor = clip_factor(norm_of(centred), quanta.bound) / quanta.quantum",
+              "factor = 1.0 / quanta.quantum"),
+         Edit(QUANTISER, "if squared <= most_squared:", "if squared >= 0.0:")),
         (PREPARED + FURTHER + "[held-out losses of two rules]",),
     ),
     Mutant(

@@ -7,6 +7,7 @@ import numpy as np
 
 from tacit.budget import Sensitivity
 from tacit.kernels.items import row_sums, weighted_counts, weighted_sums
+from tacit.private.quantise import whole_below
 from tacit.private.rows import EachRange, RowBounds, Rows
 from tacit.private.statistics import Units, sum_parts
 
@@ -44,7 +45,7 @@ class ItemSums:
         """Sum the users' weighted ratings and weights."""
         arrays = rows.bounded(self.bounds, each)
         middle, half = sum(self.rating_range) / 2, (self.rating_range[1] - self.rating_range[0]) / 2
-        radius = math.floor(1.0 / unit * (1 - 1e-12))
+        radius = whole_below(1.0 / unit)
 
         def part(lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)
@@ -87,7 +88,7 @@ class ItemCounts:
         """Sum the users' weights; all of their ratings count."""
         bounds = RowBounds(None, np.zeros(self.n_items), False, np.inf)
         arrays = rows.bounded(bounds, each)
-        radius = math.floor(1.0 / unit * (1 - 1e-12))
+        radius = whole_below(1.0 / unit)
 
         edges = np.array(self.edges, dtype=np.int64)
 
@@ -157,7 +158,7 @@ class UserCount:
 
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:  # noqa: ARG002
         """Count users, each as the largest number of units that is at most one."""
-        one = math.floor(1.0 / unit * (1 - 1e-12))
+        one = whole_below(1.0 / unit)
         return np.array([rows.n_users * one], dtype=np.int64)
 
 
@@ -190,4 +191,4 @@ class RatingCount:
         """Count ratings, each as the largest number of units that is at most one."""
         arrays = rows.bounded(self.bounds, each)
         counted = np.minimum(np.diff(arrays.indptr), self.most).sum()
-        return np.array([int(counted) * math.floor(1.0 / unit * (1 - 1e-12))], dtype=np.int64)
+        return np.array([int(counted) * whole_below(1.0 / unit)], dtype=np.int64)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit.kernels.filled import descend, map_rows, quantise_rows
-from tacit.kernels.residuals import Quanta
+from tacit.kernels.quantise import Quanta
 from tacit.private.local import FilledRows, LinearStep
+from tacit.private.quantise import product_quanta
 from tacit.private.rows import EachRange, RowBounds, Rows
-from tacit.private.statistics import OuterProducts, Units, quanta_of, sum_parts
+from tacit.private.statistics import OuterProducts, Units, sum_parts
 
 __all__ = ["FilledCovariance"]
 
@@ -48,7 +49,7 @@ class FilledCovariance(OuterProducts):
         fresh, missing = state.missing(self.steps)
         if fresh:
             state.matrix[:] = 0.0
-        quanta = quanta_of(self.bound, unit)
+        quanta = product_quanta(self.bound, unit)
         first = len(self.steps) - len(missing)
         maps = [step.factors() for step in missing]
 

@@ -1,6 +1,5 @@
 """The gradient of item factors, with the proof of its sensitivity."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,7 +7,7 @@ from numpy.typing import NDArray
 
 from tacit.budget import Sensitivity
 from tacit.kernels.factors import factor_gradient
-from tacit.kernels.residuals import Quanta
+from tacit.private.quantise import norm_quanta
 from tacit.private.rows import EachRange, RowBounds, Rows
 from tacit.private.statistics import Units, sum_parts
 
@@ -53,8 +52,7 @@ class FactorGradient:
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Let everyone solve for her factors and sum the clipped gradients."""
         arrays = rows.bounded(self.bounds, each)
-        most_squared = math.floor((self.clip / unit) ** 2 * (1 - 1e-12))
-        quanta = Quanta(self.clip, unit, most_squared)
+        quanta = norm_quanta(self.clip, unit)
 
         def part(lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)

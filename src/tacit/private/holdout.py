@@ -4,7 +4,6 @@ Of each user's own ratings a pseudo-random part is held out; the rest is what ru
 from, and what a rule sees of her when it predicts the part.
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.budget import Sensitivity
 from tacit.kernels.holdout import add_losses, mark_held_out
-from tacit.kernels.residuals import Quanta
+from tacit.private.quantise import norm_quanta
 from tacit.private.rows import EachRange, RowBounds, Rows
 from tacit.private.selection import keep
 from tacit.private.statistics import Units, sum_parts
@@ -107,7 +106,7 @@ class HeldOutLosses:
         """Score everyone by every rule and sum the clipped differences."""
         arrays = rows.bounded(RowBounds(None, np.zeros(self.n_items), False, np.inf), each)
         own = _Own(arrays.indptr, arrays.items, arrays.values)
-        quanta = Quanta(self.clip, unit, math.floor((self.clip / unit) ** 2 * (1 - 1e-12)))
+        quanta = norm_quanta(self.clip, unit)
 
         def part(lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)

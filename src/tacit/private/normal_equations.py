@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tacit.budget import Sensitivity
 from tacit.errors import PrivacyError
 from tacit.kernels.normal_equations import EquationQuanta, normal_equations
+from tacit.private.quantise import below
 from tacit.private.rows import EachRange, RowBounds, Rows
 from tacit.private.statistics import Units, sum_parts
 
@@ -111,7 +112,7 @@ def equations_sensitivity(ratio: float) -> Sensitivity:
 
 def _quanta(unit: float, reach: float, ratio: float, entry: float) -> EquationQuanta:
     """Return how a term becomes a product of three integers: each takes a third of the bits."""
-    steps = unit ** (-1 / 3) * (1 - 1e-12)
+    steps = below(unit ** (-1 / 3))
     return EquationQuanta(
         factor=steps / reach,
         target=ratio * steps / entry,

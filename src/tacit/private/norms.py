@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tacit.budget import Sensitivity
 from tacit.kernels.norms import count_norms
+from tacit.private.quantise import whole_below
 from tacit.private.rows import EachRange, RowBounds, Rows
 from tacit.private.statistics import Units, sum_parts
 
@@ -45,7 +46,7 @@ class RowNorms:
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Count users, each as the largest number of units that is at most one."""
         arrays = rows.bounded(self.bounds, each)
-        one = math.floor(1.0 / unit * (1 - 1e-12))
+        one = whole_below(1.0 / unit)
 
         def part(lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)

@@ -1,6 +1,5 @@
 """How far people's ratings spread, with the proof of its sensitivity."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from tacit.budget import Sensitivity
 from tacit.errors import PrivacyError
 from tacit.kernels.spreads import user_spreads
+from tacit.private.quantise import whole_below
 from tacit.private.rows import EachRange, RowBounds, Rows
 from tacit.private.statistics import Units, sum_parts
 
@@ -54,7 +54,7 @@ class UserSpreads:
         """Sum the users' four numbers."""
         arrays = rows.bounded(self.bounds, each)
         scale = (self.half, self.cap, self.usual)
-        one = math.floor(1.0 / unit * (1 - 1e-12))
+        one = whole_below(1.0 / unit)
 
         def part(lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from tacit.budget import Sensitivity
 from tacit.errors import EngineError, PrivacyError
-from tacit.kernels.residuals import Quanta, StepArrays, covariance, energy, moments, product
+from tacit.kernels.residuals import StepArrays, covariance, energy, moments, product
 from tacit.kernels.rows import RowArrays
 from tacit.private.local import FittedValues, RankOneStep
+from tacit.private.quantise import product_quanta, whole_below
 from tacit.private.rows import EachRange, RowBounds, Rows
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "Statistic",
     "outer_products",
     "product_sensitivity",
-    "quanta_of",
     "sum_parts",
 ]
 
@@ -167,7 +167,10 @@ class ResidualCovariance(_OfResiduals, OuterProducts):
 
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Take the newest step and sum the outer products, in one pass over the ratings."""
-        quanta, places = quanta_of(self.bound, unit), _places(self.items, self.bounds.offsets.size)
+        quanta, places = (
+            product_quanta(self.bound, unit),
+            _places(self.items, self.bounds.offsets.size),
+        )
 
         def part(arrays: RowArrays, fitted: Fitted, step: StepArrays, lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)
@@ -186,12 +189,6 @@ def _places(items: NDArray[np.int64] | None, n_items: int) -> NDArray[np.int32]:
         raise PrivacyError("the items of a matrix must rise, each once; nothing was summed")
     places[chosen] = np.arange(chosen.size)
     return places
-
-
-def quanta_of(bound: float, unit: float) -> Quanta:
-    """Return how rows become integers whose products are multiples of `unit`."""
-    most_squared = math.floor(bound**2 / unit * (1 - 1e-12))
-    return Quanta(bound, math.sqrt(unit), most_squared)
 
 
 def sum_parts(parts: list[Units]) -> Units:
@@ -244,11 +241,10 @@ class ResidualProduct(_OfResiduals):
         """Take the newest step and sum the products, in one pass over the ratings."""
         _check_orthonormal(self.block)
         _check_rounding(unit, self.block.size, self.bound)
-        quanta = Quanta(self.bound, unit, 0)
 
         def part(arrays: RowArrays, fitted: Fitted, step: StepArrays, lo: int, hi: int) -> Units:
             total = np.zeros(self.shape, dtype=np.int64)
-            product(arrays, fitted, step, self.block, quanta, lo, hi, total)
+            product(arrays, fitted, step, self.block, (self.bound, unit), lo, hi, total)
             return total
 
         return self._pass(rows, each, part)
@@ -303,11 +299,10 @@ class ResidualEnergy(_OfResiduals):
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Take the newest step and sum the energies, in one pass over the ratings."""
         _check_orthonormal(self.direction[:, None])
-        most = math.floor(self.bound**2 / unit * (1 - 1e-12))
-        quanta = Quanta(self.bound, unit, most)
+        limits = (self.bound, unit, whole_below(self.bound**2 / unit))
 
         def part(arrays: RowArrays, fitted: Fitted, step: StepArrays, lo: int, hi: int) -> Units:
-            return np.array([energy(arrays, fitted, step, self.direction, quanta, lo, hi)])
+            return np.array([energy(arrays, fitted, step, self.direction, limits, lo, hi)])
 
         return self._pass(rows, each, part)
 
@@ -345,10 +340,10 @@ class DescentMoments(_OfResiduals):
 
     def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
         """Take the newest step and sum the moments, in one pass over the ratings."""
-        quanta = Quanta(self.peak, math.floor(self.peak / unit * (1 - 1e-12)), 0)
+        limits = (self.peak, whole_below(self.peak / unit))
 
         def part(arrays: RowArrays, fitted: Fitted, step: StepArrays, lo: int, hi: int) -> Units:
-            found: Units = moments(arrays, fitted, step, self.direction, quanta, lo, hi)
+            found: Units = moments(arrays, fitted, step, self.direction, limits, lo, hi)
             return found
 
         return self._pass(rows, each, part)
