@@ -13,6 +13,7 @@ from tacit.algorithms import Algorithm, Facts, Interactions, Moments
 from tacit.budget import Accounting, Neighbours, PrivacyBudget, mu_of
 from tacit.certificate import Certificate, Method
 from tacit.engines import ThreadEngine
+from tacit.engines.base import Engine
 from tacit.errors import ConfigError, TacitWarning
 from tacit.leaks import given_settings, warn_of_leaks
 from tacit.ledger import Ledger
@@ -20,7 +21,7 @@ from tacit.models import Model
 from tacit.models.rules import LocalRule
 from tacit.narrowing import COUNTS, check_top_items, narrowed, reserve_counts
 from tacit.private.journal import Journal
-from tacit.private.mechanism import Engine, Mechanism, Numerics
+from tacit.private.mechanism import Mechanism, Numerics
 from tacit.private.sampler import SeededNoiseUnsafe, SystemNoise
 from tacit.promise import Grade, grade_of, shown, weakness
 from tacit.ratings import Ratings

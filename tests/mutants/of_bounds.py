@@ -6,8 +6,8 @@ LOOPS = "kernels/residuals.py"
 ROWS = "kernels/rows.py"
 QUANTISER = "kernels/quantise.py"
 ITEMS = "kernels/items.py"
-STATISTICS = "private/statistics.py"
-COUNTS = "private/counts.py"
+COVARIANCE = "private/statistics/covariance.py"
+BASE = "private/statistic.py"
 
 FIRST = "tests/privacy/test_sensitivity.py::"
 MORE = "tests/privacy/test_sensitivity_more.py::"
@@ -38,9 +38,8 @@ BOUNDS = (
         "the sum is clipped, not its terms",
         "the bound holds for everyone together, and for nobody by herself",
         (*NO_CLIP,
-         Edit(STATISTICS, "        total = self._pass(rows, each, part)\n        return total + np",
-              "        total = self._pass(rows, each, part)\n"
-              "        most = rows.n_users * quanta.most_squared\n"
+         Edit(COVARIANCE, "        return total + np",
+              "        most = 24 * 2.0**40\n"
               "        length = float(np.linalg.norm(total.astype(np.float64)))\n"
               "        total = (total * min(1.0, most / max(length, 1.0))).astype(np.int64)\n"
               "        return total + np")),
@@ -103,15 +102,16 @@ BOUNDS = (
     Mutant(
         "the cap on ratings a user is forgotten",
         "the certificate names a cap that nothing keeps",
-        (Edit("private/rows.py", "if bounds.most is None or not np.any(lengths > bounds.most):",
+        (Edit("private/rows.py", "if most is None or not np.any(lengths > most):",
               "if True:"),),
         (FIRST + "test_a_forgotten_contribution_cap_would_be_noticed",),
     ),
     Mutant(
         "the number of ratings is counted without the cap",
         "one person's list moves it by more than is paid for",
-        (Edit(COUNTS, "np.minimum(np.diff(arrays.indptr), self.most).sum()",
-              "np.diff(arrays.indptr).sum()"),),
+        (Edit("private/statistics/rating_count.py",
+              "np.minimum(np.diff(indptr[lo : hi + 1]), self.max_ratings).sum()",
+              "np.diff(indptr[lo : hi + 1]).sum()"),),
         (MORE + "test_terms_are_all_that_moves_a_sum[rating count, rows not shortened]",),
     ),
     Mutant(
@@ -148,33 +148,28 @@ BOUNDS = (
     Mutant(
         "sums in single precision instead of integers",
         "what one person adds depends on who came before, and no bound is exact",
-        (Edit(STATISTICS,
-              "            total = np.zeros(self.shape, dtype=np.int64)\n"
-              "            covariance(",
-              "            total = np.zeros(self.shape, dtype=np.float32)\n"
-              "            covariance("),),
+        (Edit(BASE, "np.zeros(self.loop_shape, dtype=np.int64)",
+              "np.zeros(self.loop_shape, dtype=np.float32)"),),
         (TAUGHT + "test_sums_are_integers_and_exact_on_the_finest_grid[first covariance]",),
     ),
     Mutant(
         "sums in double precision instead of integers",
         "as above, and much harder to see: 53 bits are enough for small tests",
-        (Edit(STATISTICS,
-              "            total = np.zeros(self.shape, dtype=np.int64)\n"
-              "            covariance(",
-              "            total = np.zeros(self.shape, dtype=np.float64)\n"
-              "            covariance("),),
+        (Edit(BASE, "np.zeros(self.loop_shape, dtype=np.int64)",
+              "np.zeros(self.loop_shape, dtype=np.float64)"),),
         (TAUGHT + "test_sums_are_integers_and_exact_on_the_finest_grid[first covariance]",),
     ),
     Mutant(
         "sqrt2 of replace is left out for covariances",
         "the paper's slip: mu is 41 % higher than stated",
-        (Edit(STATISTICS, "replace=math.sqrt(2.0) * bound**2)", "replace=bound**2)"),),
+        (Edit(BASE, "replace=math.sqrt(2.0) * bound**2)", "replace=bound**2)"),),
         (FIRST + FURTHER + "[first covariance, no centring]",),
     ),
     Mutant(
         "sqrt2 of replace is left out for blocks of several columns",
         "as above, for the block form",
-        (Edit(STATISTICS, "replace=term if columns == 1 else math.sqrt(2.0) * term)",
+        (Edit("private/statistics/product.py",
+              "replace=term if columns == 1 else math.sqrt(2.0) * term)",
               "replace=term)"),),
         (MORE + "test_the_product_bound_is_reached_with_several_columns",
          MORE + FURTHER + "[product, all columns]"),
@@ -182,7 +177,7 @@ BOUNDS = (
     Mutant(
         "columns need not be orthonormal",
         "Algorithm 2 as printed: its first step has the sensitivity of a long vector",
-        (Edit(STATISTICS, "    if not np.allclose(block.T @ block,",
+        (Edit("private/statistics/residual.py", "    if not np.allclose(block.T @ block,",
               "    if False and not np.allclose(block.T @ block,"),),
         (TAUGHT + "test_columns_that_are_not_orthonormal_are_refused[1.001]",
          TAUGHT + "test_columns_that_are_not_orthonormal_are_refused[50.0]"),
@@ -190,21 +185,22 @@ BOUNDS = (
     Mutant(
         "replacing a row is taken to cost no more than removing it, for sums of rows",
         "half of the noise that is needed",
-        (Edit(COUNTS, "Sensitivity(add_remove=self.bounds.norm, replace=2 * self.bounds.norm)",
-              "Sensitivity(add_remove=self.bounds.norm, replace=self.bounds.norm)"),),
+        (Edit("private/statistics/row_sums.py", "return any_vector(self.bounds.norm)",
+              "return Sensitivity(self.bounds.norm, self.bounds.norm)"),),
         (MOMENTS + FURTHER + "[row sums]",),
     ),
     Mutant(
         "the sensitivity of item sums forgets that counts are released beside them",
         "mu is 41 % higher than stated",
-        (Edit(COUNTS, "default=Sensitivity(add_remove=math.sqrt(2.0), replace=2.0), init=False",
-              "default=Sensitivity(add_remove=1.0, replace=math.sqrt(2.0)), init=False"),),
+        (Edit("private/statistics/item_sums.py",
+              "Sensitivity(add_remove=math.sqrt(2.0), replace=2.0)",
+              "Sensitivity(add_remove=1.0, replace=math.sqrt(2.0))"),),
         (FIRST + FURTHER + "[item sums]",),
     ),
     Mutant(
         "variances beyond the cap are not cut off",
         "one person of wild taste shows in the spreads",
-        (Edit("kernels/spreads.py", "np.int64(min(1.0, variance / cap) * one)",
+        (Edit("kernels/user_moments.py", "np.int64(min(1.0, variance / cap) * one)",
               "np.int64(variance / cap * one)"),),
         (MOMENTS + FURTHER + "[spreads of a narrow half]",),
     ),
@@ -248,7 +244,7 @@ BOUNDS = (
     Mutant(
         "G and b of the normal equations are taken for independent",
         "the bound of replace is that of two orthogonal terms, which they need not be",
-        (Edit("private/normal_equations.py",
+        (Edit("private/statistics/normal_equations.py",
               "replaced = math.sqrt(2.0) * (1 + ratio**2 / 2) if ratio**2 <= 2 else 2 * ratio",
               "replaced = math.sqrt(2.0 + 2.0 * ratio**2)"),),
         (EQUATIONS + "test_the_stated_bound_is_the_maximum_of_the_proof",
@@ -281,7 +277,7 @@ BOUNDS = (
     Mutant(
         "numpy warns where one person's score overflows",
         "the warning tells that such a row is there",
-        (Edit("private/holdout.py", 'with np.errstate(all="ignore"):',
+        (Edit("private/statistics/holdout_losses.py", 'with np.errstate(all="ignore"):',
               'with np.errstate(all="warn"):'),),
         (TAUGHT + "test_scores_that_overflow_are_not_spoken_of",),
     ),

@@ -18,9 +18,9 @@ LEAVING = (
     Mutant(
         "a line in the log of the trust zone, with a number from the ratings",
         "the log is kept for years, and read by many",
-        (Edit("private/rows.py", "def _bound(ratings: Ratings, bounds: RowBounds, each: EachRange) "
+        (Edit("private/rows.py", "def _bound(ratings: Ratings, bounds: RowBounds, run: Run) "
               "-> RowArrays:\n",
-              "def _bound(ratings: Ratings, bounds: RowBounds, each: EachRange) -> RowArrays:\n"
+              "def _bound(ratings: Ratings, bounds: RowBounds, run: Run) -> RowArrays:\n"
               "    import logging\n\n"
               '    logging.getLogger(__name__).debug("%d ratings", ratings.items.size)\n'),),
         (WALLS + "test_the_trust_zone_writes_no_logs[private/rows.py]",
@@ -137,9 +137,10 @@ LEAVING = (
     Mutant(
         "a sum before noise can be pickled",
         "it goes to another process, a cache, a file",
-        (Edit("private/statistics.py",
+        (Edit("private/statistic.py",
               "    def __reduce__(self) -> NoReturn:\n"
-              '        raise PrivacyError("a sum before noise cannot be pickled")\n', ""),),
+              '        raise PrivacyError("a sum before noise cannot be pickled; seal it")\n',
+              ""),),
         (MECHANISM + "test_what_is_private_neither_prints_nor_pickles[secret0]",),
     ),
 )  # fmt: skip

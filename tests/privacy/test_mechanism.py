@@ -16,7 +16,8 @@ from tacit.private import mechanism as mechanism_module
 from tacit.private.mechanism import Mechanism, Numerics
 from tacit.private.rows import Rows
 from tacit.private.sampler import SeededNoiseUnsafe
-from tacit.private.statistics import BoundedSum
+from tacit.private.statistic import BoundedSum
+from tacit.private.statistics import UserCount
 
 ALARM = 1e-4
 ITEMS = 60
@@ -30,7 +31,7 @@ class Silence:
     shape: tuple[int, ...] = (ITEMS, ITEMS)
     symmetric: bool = True
     sensitivity: Sensitivity = field(default=BOUND)
-    peak: float = 1.0
+    max_entry: float = 1.0
     term_bits: int = 52
 
 
@@ -43,7 +44,7 @@ class SilentEngine:
         pass
 
     def sum(self, statistic: Silence, unit: float) -> BoundedSum:
-        return BoundedSum(np.zeros(statistic.shape, dtype=np.int64), unit)
+        return BoundedSum(np.zeros(statistic.shape, dtype=np.int64), unit, statistic)  # type: ignore[arg-type]
 
 
 def releases(statistic: Silence, count: int, relation: str = "replace") -> tuple[np.ndarray, float]:
@@ -127,7 +128,9 @@ def test_more_users_than_sums_have_room_for() -> None:
         Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release(named("r 1"), Silence())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("secret", [BoundedSum(np.array([123456]), 1.0), Rows(ratings_for(0))])
+@pytest.mark.parametrize(
+    "secret", [BoundedSum(np.array([123456]), 1.0, UserCount()), Rows(ratings_for(0))]
+)
 def test_what_is_private_neither_prints_nor_pickles(secret: object) -> None:
     assert "nothing to see" in repr(secret) + str(secret)
     assert "123456" not in repr(secret)
@@ -139,9 +142,9 @@ def test_what_is_private_neither_prints_nor_pickles(secret: object) -> None:
 def test_a_cost_for_which_the_noise_is_not_proven_is_refused() -> None:
     ledger = Ledger(tacit.PrivacyBudget(1e4))
     mechanism = Mechanism(SilentEngine(), ledger, SeededNoiseUnsafe(1))
-    mechanism._grid(Silence(), Entry("r 1", 0.999 * LARGEST_MU, 1.0))  # type: ignore[arg-type]
+    mechanism._grid(Silence(), Entry(named("r 1"), 0.999 * LARGEST_MU, 1.0))  # type: ignore[arg-type]
     with pytest.raises(tacit.ConfigError, match="epsilon is so large"):
-        mechanism._grid(Silence(), Entry("r 1", 1.001 * LARGEST_MU, 1.0))  # type: ignore[arg-type]
+        mechanism._grid(Silence(), Entry(named("r 1"), 1.001 * LARGEST_MU, 1.0))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -153,14 +156,14 @@ def test_the_largest_sum_and_the_largest_noise_do_not_wrap_around(
     class Full(SilentEngine):
         def sum(self, statistic: Silence, unit: float) -> BoundedSum:
             self.unit = unit
-            return BoundedSum(np.full(statistic.shape, sign << 61, dtype=np.int64), unit)
+            return BoundedSum(np.full(statistic.shape, sign << 61), unit, statistic)  # type: ignore[arg-type]
 
     furthest = 2**62 - 1 if sign > 0 else -(2**62)
     monkeypatch.setattr(
         mechanism_module, "floor_normals", lambda _source, size, _bits: np.full(size, furthest)
     )
     ledger, engine = Ledger(tacit.PrivacyBudget(1.0)), Full()
-    ledger.reserve("r 1", BOUND, 1.0)
+    ledger.reserve(named("r 1"), BOUND, 1.0)
     statistic = Silence(shape=(3,), symmetric=False)
-    released = Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release("r 1", statistic)  # type: ignore[arg-type]
+    released = Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release(named("r 1"), statistic)  # type: ignore[arg-type]
     assert np.allclose(released, float(furthest + (sign << 61)) * engine.unit, rtol=1e-12)

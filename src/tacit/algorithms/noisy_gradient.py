@@ -11,8 +11,8 @@ from tacit.algorithms.eigen import start_block
 from tacit.algorithms.preparation import Preparation, check_seed, default_ridge, is_scale, is_whole
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
-from tacit.private.gradients import FactorGradient
 from tacit.private.mechanism import Mechanism
+from tacit.private.statistics import FactorGradient
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["NoisyGradient"]

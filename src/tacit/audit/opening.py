@@ -19,12 +19,12 @@ from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours, Sensitivity
 from tacit.ledger import Entry, Ledger
 from tacit.narrowing import COUNTS, reserve_counts, top_items
-from tacit.private.counts import ItemCounts
 from tacit.private.mechanism import Mechanism
-from tacit.private.rows import Rows
+from tacit.private.rows import Rows, Run
 from tacit.private.sampler import NoiseSource, SeededNoiseUnsafe, SystemNoise
 from tacit.private.selection import restricted
-from tacit.private.statistics import BoundedSum, Statistic
+from tacit.private.statistic import BoundedSum, Statistic
+from tacit.private.statistics import ItemCounts
 from tacit.ratings import Ratings
 from tacit.release import Release
 
@@ -97,7 +97,7 @@ class _Worlds:
         """Sum in both worlds; what the mechanism gets is that of the world that is played."""
         played = _sum(statistic, self._played, unit)
         self.last = statistic, unit, played, _sum(statistic, self._other, unit)
-        return BoundedSum(played, unit)
+        return BoundedSum(played, unit, statistic)
 
 
 def _sum(statistic: Statistic, rows: Rows, unit: float) -> Units:
@@ -106,7 +106,7 @@ def _sum(statistic: Statistic, rows: Rows, unit: float) -> Units:
     def each(task: Callable[[int, int], Result]) -> list[Result]:
         return [task(0, rows.n_users)]
 
-    return statistic.units(rows, unit, each)
+    return statistic.integer_sum(rows, unit, Run(each))
 
 
 class _WatchedMechanism(Mechanism):

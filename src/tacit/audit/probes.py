@@ -17,8 +17,8 @@ from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
 from tacit.models.rules import Floats, LocalRule
 from tacit.private.mechanism import Mechanism
-from tacit.private.rows import EachRange, Rows
-from tacit.private.statistics import Statistic, Units
+from tacit.private.rows import Rows, Run
+from tacit.private.statistic import Adder, Integers, Statistic, nonnegative_number
 from tacit.ratings import Ratings
 from tacit.release import Release, ReleaseKind
 
@@ -36,7 +36,7 @@ class Heard:
 
 
 @dataclass(frozen=True, eq=False)
-class StatedSum:
+class StatedSum(Statistic):
     """A sum that the auditor states, whoever the users are; one of them moves it by `bound`."""
 
     total: Floats
@@ -49,24 +49,23 @@ class StatedSum:
     @property
     def sensitivity(self) -> Sensitivity:
         """The bound, for either relation."""
-        return Sensitivity(add_remove=self.bound, replace=self.bound)
-
-    @property
-    def peak(self) -> float:
-        """The whole bound."""
-        return self.bound
+        return nonnegative_number(self.bound)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """That of the sum."""
         return self.total.shape
 
-    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:  # noqa: ARG002
+    def adder(self, local: tuple[Any, ...], unit: float, loops: Any) -> Adder:
+        """Add nothing: it is no sum over users."""
+        raise NotImplementedError
+
+    def integer_sum(self, rows: Rows, unit: float, run: Run) -> Integers:  # noqa: ARG002
         """Return the sum in units, whatever the rows."""
         self.grids.append(unit)
         return self.in_units(unit)
 
-    def in_units(self, unit: float) -> Units:
+    def in_units(self, unit: float) -> Integers:
         """Return the sum in whole units, as anyone can who knows it."""
         return np.floor(self.total / unit).astype(np.int64)
 

@@ -208,14 +208,13 @@ def product(rows, fitted, step, block, limits, lo, hi, total):
 
 
 @njit(cache=True, nogil=True)
-def energy(rows, fitted, step, direction, limits, lo, hi):
-    """Take one local step and return the sum of the users' (a . v)^2, in units, rounded down.
+def energy(rows, fitted, step, direction, limits, lo, hi, total):
+    """Take one local step and add the users' (a . v)^2, in units, rounded down.
 
     `limits` are (bound of a, unit, most units of a user).
     """
     bound, unit, most = limits
     scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
-    total = np.int64(0)
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
         _shorten(residual, bound, 1.0)
@@ -223,20 +222,18 @@ def energy(rows, fitted, step, direction, limits, lo, hi):
         picked = scratch[1, : items.size]
         _pick(direction, items, picked)
         inner = _dot(residual, picked)
-        total += min(np.int64(inner * inner / unit), most)
-    return total
+        total[0] += min(np.int64(inner * inner / unit), most)
 
 
 @njit(cache=True, nogil=True)
-def moments(rows, fitted, step, direction, limits, lo, hi):
-    """Take one local step and return five sums over users, in units.
+def moments(rows, fitted, step, direction, limits, lo, hi, total):
+    """Take one local step and add five numbers of each user, in units.
 
     With a the residual, y the fitted row and w = (a . v) v on Omega: a.a, a.y, y.y, y.w, w.w.
     `limits` are the largest term, and how many units that is.
     """
     largest, most = limits
     scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
-    total = np.zeros(5, dtype=np.int64)
     own = np.empty(5)
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
@@ -252,7 +249,6 @@ def moments(rows, fitted, step, direction, limits, lo, hi):
         own[4] = _dot(along, along)
         for k in range(5):
             total[k] += np.int64(np.rint(min(1.0, max(-1.0, own[k] / largest)) * most))
-    return total
 
 
 @njit(cache=True, nogil=True)
