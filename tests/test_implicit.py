@@ -382,7 +382,7 @@ class TestSensitivity:
         for rows in ([before, *others], others if after is None else [after, *others]):
             engine = tacit.ThreadEngine(2)
             engine.take(self.ratings(rows))
-            sums.append(engine.sum(statistic, unit)._integers * unit)
+            sums.append(engine.sum(statistic, unit)._exact_sum * unit)
         return float(np.linalg.norm(sums[0] - sums[1]))
 
     @pytest.mark.parametrize("eigen", ["exact", "block"])

@@ -32,7 +32,7 @@ def summed(ratings: tacit.Ratings, items: Any) -> np.ndarray:
     statistic = ResidualCovariance(bounds, (), 1.5, items)
     engine = tacit.ThreadEngine(2)
     engine.take(ratings)
-    return engine.sum(statistic, 2.0**-30)._integers
+    return engine.sum(statistic, 2.0**-30)._exact_sum
 
 
 class TestTheMatrixOfSomeItems:

@@ -21,7 +21,7 @@ from tacit.models import Model
 from tacit.models.rules import LocalRule
 from tacit.narrowing import COUNTS, check_top_items, narrowed, reserve_counts
 from tacit.private.journal import Journal
-from tacit.private.mechanism import Mechanism, Numerics
+from tacit.private.mechanism import Mechanism, Numerics, Observer
 from tacit.private.sampler import SeededNoiseUnsafe, SystemNoise
 from tacit.promise import Grade, grade_of, shown, weakness
 from tacit.ratings import Ratings
@@ -38,6 +38,7 @@ __all__ = [
     "carry_out",
     "check_kind",
     "fit",
+    "plan_of",
     "settings_of",
 ]
 
@@ -59,6 +60,7 @@ class Options:
     progress: Callable[[int, int], None] | None
     top_items: int | None
     strict: bool
+    observer: Observer | None = None
 
     @classmethod
     def checked(
@@ -148,6 +150,11 @@ class _OneFit:
             return Outcome.of(rule, self.algorithm, facts)
 
         return run
+
+
+def plan_of(algorithm: Algorithm) -> Plan:
+    """Return the plan of one algorithm that no caller chose the settings of."""
+    return _OneFit(algorithm, [])
 
 
 def fit(
@@ -276,8 +283,15 @@ def _mechanism(
 ) -> Mechanism:
     seed = options.noise_seed_unsafe
     noise = SystemNoise() if seed is None else SeededNoiseUnsafe(seed)
-    numerics, progress = options.numerics, options.progress
-    return Mechanism(engine, ledger, noise, numerics=numerics, journal=journal, progress=progress)
+    return Mechanism(
+        engine,
+        ledger,
+        noise,
+        numerics=options.numerics,
+        journal=journal,
+        progress=options.progress,
+        observer=options.observer,
+    )
 
 
 def _reasons_not_private(options: Options) -> tuple[str, ...]:

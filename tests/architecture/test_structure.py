@@ -62,12 +62,12 @@ def test_randomness_stands_only_where_it_may() -> None:
 def test_only_the_mechanism_draws_noise() -> None:
     drawers = rooms_using({"floor_normals", "idealised_normals"})
     assert drawers == {"private/mechanism.py"}
-    assert rooms_using({"SystemNoise", "SeededNoiseUnsafe"}) == {"fitting.py", "audit/opening.py"}
+    assert rooms_using({"SystemNoise", "SeededNoiseUnsafe"}) == {"fitting.py"}
     assert rooms_using({"fill"}) == {"private/sampler.py"}
 
 
 def test_only_the_mechanism_opens_a_bounded_sum() -> None:
-    assert rooms_using({"_integers"}) == {"private/statistic.py", "private/mechanism.py"}
+    assert rooms_using({"_exact_sum"}) == {"private/statistic.py", "private/mechanism.py"}
 
 
 def test_only_the_audit_opens_sums_outside_of_the_mechanism() -> None:
@@ -88,7 +88,26 @@ def test_only_the_audit_opens_sums_outside_of_the_mechanism() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module == "tacit.audit.opening"
     }
-    assert knowing == {"audit/hunting.py", "audit/rating.py", "audit/game.py"}
+    assert knowing == {f"audit/{room}.py" for room in ("hunting", "rating", "game", "probes")}
+
+
+def test_only_the_audit_passes_an_observer() -> None:
+    """The mechanism takes one and `fitting` hands it on; calls of `fit` and `tune` have none."""
+    passing = {
+        room
+        for room, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "observer"
+    }
+    assert passing == {"fitting.py", "audit/opening.py"}
+    parameters = {
+        (room, node.name)
+        for room, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and any(arg.arg == "observer" for arg in (*node.args.args, *node.args.kwonlyargs))
+    }
+    assert parameters == {("private/mechanism.py", "__init__"), ("audit/opening.py", "watched_fit")}
 
 
 def test_only_statistics_and_rows_call_the_loops_that_see_rows_in_a_fit() -> None:

@@ -155,10 +155,10 @@ def test_a_sealed_sum_shows_nothing_and_opens_with_its_key_only() -> None:
     plain = counts_of(statistic)
     sealed, again = plain.seal(key), plain.seal(key)
     assert sealed != again
-    assert plain._integers.tobytes()[:16] not in sealed
+    assert plain._exact_sum.tobytes()[:16] not in sealed
     assert b"\0\0" * 8 not in sealed
     opened = BoundedSum.unseal(sealed, key, ItemCounts(12))
-    assert np.array_equal(opened._integers, plain._integers)
+    assert np.array_equal(opened._exact_sum, plain._exact_sum)
     assert "nothing to see" in repr(opened)
     with pytest.raises(tacit.EngineError, match="changed on its way"):
         BoundedSum.unseal(sealed, new_key(), statistic)
@@ -175,7 +175,7 @@ def test_a_sealed_sum_shows_nothing_and_opens_with_its_key_only() -> None:
 
 def test_only_sums_of_one_statistic_and_unit_are_added() -> None:
     one = counts_of(ItemCounts(12))
-    assert np.array_equal((one + counts_of(ItemCounts(12)))._integers, 2 * one._integers)
+    assert np.array_equal((one + counts_of(ItemCounts(12)))._exact_sum, 2 * one._exact_sum)
     for other in (counts_of(UserCount()), counts_of(ItemCounts(12), 2.0**-21)):
         with pytest.raises(tacit.EngineError, match="cannot be added"):
             _ = one + other

@@ -22,7 +22,7 @@ EVERY_SUM = (
 )
 WHOLE = FITS + "test_the_whole_budget_is_spent_and_no_more[0.0-0.3-replace]"
 
-PAST_THE_MECHANISM = "mechanism._engine.sum({statistic}, 2.0**-20)._integers * 2.0**-20"
+PAST_THE_MECHANISM = "mechanism._engine.sum({statistic}, 2.0**-20)._exact_sum * 2.0**-20"
 
 ACCOUNTS = (
     Mutant(

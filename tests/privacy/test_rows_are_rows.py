@@ -118,5 +118,5 @@ def test_a_repeated_item_would_break_a_bound(monkeypatch: pytest.MonkeyPatch) ->
     for ratings in (made([0, 2, 3], [0, 0, 1]), made([0, 0, 1], [1])):
         engine = ThreadEngine(1)
         engine.take(ratings)
-        terms.append(engine.sum(statistic, unit)._integers * unit)
+        terms.append(engine.sum(statistic, unit)._exact_sum * unit)
     assert np.linalg.norm(terms[0] - terms[1]) > 1.4 * statistic.sensitivity.add_remove

@@ -58,7 +58,7 @@ def summed(statistic: Statistic, rows: list[Row]) -> np.ndarray:
     engine = ThreadEngine(1)
     engine.take(ratings_of(rows))
     unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
-    return engine.sum(statistic, unit)._integers * unit
+    return engine.sum(statistic, unit)._exact_sum * unit
 
 
 def change(statistic: Statistic, others: list[Row], before: Row, after: Row | None) -> float:
@@ -204,7 +204,7 @@ def test_clipping_holds_in_integers_however_coarse_the_grid() -> None:
         for _ in range(30):
             engine.take(ratings_of([random_row(rng), {0: 3.0}]))  # whose centred row is zero
             unit = statistic.max_entry * 2.0**-bits
-            units = engine.sum(statistic, unit)._integers
+            units = engine.sum(statistic, unit)._exact_sum
             assert math.sqrt(float(np.sum(units.astype(float) ** 2))) * unit <= 9.0
 
 
@@ -216,9 +216,9 @@ def test_item_weights_hold_in_integers_however_fine_or_coarse_the_grid(bits: int
         engine = ThreadEngine(1)
         engine.take(ratings_of([*others, dict.fromkeys(range(count), 5.0)]))
         unit = 2.0**-bits
-        hers = engine.sum(statistic, unit)._integers.astype(object)
+        hers = engine.sum(statistic, unit)._exact_sum.astype(object)
         engine.take(ratings_of([*others, {0: 5.0}]))
-        hers[:, 0] -= engine.sum(statistic, unit)._integers[:, 0].astype(object) // 2
+        hers[:, 0] -= engine.sum(statistic, unit)._exact_sum[:, 0].astype(object) // 2
         assert sum(weight**2 for weight in hers[1]) <= 2 ** (2 * bits)
         assert all(abs(x) <= c for x, c in hers.T)
 
@@ -251,7 +251,7 @@ def assert_no_order_matters(statistic: Statistic, bits: int) -> None:
     for threads, order in ((1, rows), (3, rows), (2, rows[::-1])):
         engine = ThreadEngine(threads)
         engine.take(ratings_of(order))
-        results.append(engine.sum(statistic, unit)._integers)
+        results.append(engine.sum(statistic, unit)._exact_sum)
     assert np.array_equal(results[0], results[1])
     assert np.array_equal(results[0], results[2])
 

@@ -208,7 +208,7 @@ def test_bounds_hold_in_integers_however_coarse_or_fine_the_grid(case: str) -> N
 def exact_sum(statistic: NormalEquations, rows: list[Row], threads: int) -> np.ndarray:
     engine = ThreadEngine(threads)
     engine.take(ratings_of(rows))
-    return engine.sum(statistic, statistic.max_entry * 2.0**-40)._integers
+    return engine.sum(statistic, statistic.max_entry * 2.0**-40)._exact_sum
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

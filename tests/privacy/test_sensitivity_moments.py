@@ -130,7 +130,7 @@ def term(statistic: Statistic, row: Row) -> np.ndarray:
     sums = []
     for rows in ([row, *others], others):
         engine.take(long_ratings(rows))
-        sums.append(engine.sum(statistic, unit)._integers)
+        sums.append(engine.sum(statistic, unit)._exact_sum)
     return (sums[0] - sums[1]) * unit
 
 
@@ -244,10 +244,10 @@ def test_bounds_hold_in_integers_however_coarse_the_grid(case: str, bits: int) -
     unit = statistic.max_entry * 2.0**-bits
     other: Row = {0: 3.0}
     engine.take(ratings_of([other, other]))
-    twice = engine.sum(statistic, unit)._integers
+    twice = engine.sum(statistic, unit)._exact_sum
     for _ in range(20):
         engine.take(ratings_of([random_row(rng), other]))
-        units = (engine.sum(statistic, unit)._integers - twice // 2).astype(object)
+        units = (engine.sum(statistic, unit)._exact_sum - twice // 2).astype(object)
         assert float(np.sum(units**2)) * unit**2 <= statistic.sensitivity.add_remove**2
 
 

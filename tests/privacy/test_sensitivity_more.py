@@ -442,7 +442,7 @@ def exact_sum(statistic: Statistic, rows: list[Row], threads: int) -> np.ndarray
     engine = ThreadEngine(threads)
     engine.take(ratings_of(rows))
     unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
-    return engine.sum(statistic, unit)._integers
+    return engine.sum(statistic, unit)._exact_sum
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -476,7 +476,7 @@ def test_sums_do_not_depend_on_threads_or_order(case: str) -> None:
     for threads, order in ((1, rows), (3, rows), (40, rows), (2, rows[::-1])):
         engine = ThreadEngine(threads)
         engine.take(ratings_of(order))
-        results.append(engine.sum(statistic, unit)._integers)
+        results.append(engine.sum(statistic, unit)._exact_sum)
     for result in results[1:]:
         assert np.array_equal(results[0], result)
 

@@ -141,10 +141,10 @@ def test_bounds_hold_in_integers_however_coarse_the_grid(case: str, bits: int) -
     most = statistic.sensitivity.add_remove
     other: Row = {0: 3.0}
     engine.take(ratings_of([other, other]))
-    twice = engine.sum(statistic, unit)._integers
+    twice = engine.sum(statistic, unit)._exact_sum
     for _ in range(20):
         engine.take(ratings_of([random_row(rng), other]))
-        units = (engine.sum(statistic, unit)._integers - twice // 2).astype(object).ravel()
+        units = (engine.sum(statistic, unit)._exact_sum - twice // 2).astype(object).ravel()
         assert float(sum(units**2)) * unit**2 <= most**2
 
 

@@ -94,7 +94,7 @@ def test_sums_are_integers_and_exact_on_the_finest_grid(case: str) -> None:
 def units(statistic: Statistic, rows: list[Row], unit: float) -> np.ndarray:
     engine = tacit.ThreadEngine(2)
     engine.take(ratings_of(rows))
-    return engine.sum(statistic, unit)._integers
+    return engine.sum(statistic, unit)._exact_sum
 
 
 class Overflowing:

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from tacit.algorithms import Algorithm, Facts
+from tacit.audit.opening import watched_fit
 from tacit.budget import PrivacyBudget, Sensitivity
-from tacit.fitting import fit
-from tacit.ledger import Ledger
+from tacit.ledger import Entry, Ledger
 from tacit.models.linear import RidgeRule
-from tacit.models.rules import Floats, LocalRule
+from tacit.models.rules import Floats
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import Rows, Run
 from tacit.private.statistic import Adder, Integers, Statistic, nonnegative_number
@@ -70,51 +70,6 @@ class StatedSum(Statistic):
         return np.floor(self.total / unit).astype(np.int64)
 
 
-class _Ear:
-    """A mechanism that is listened to."""
-
-    def __init__(self, mechanism: Mechanism, heard: list[Heard]) -> None:
-        self._mechanism, self._heard = mechanism, heard
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._mechanism, name)
-
-    def within(self, ledger: Ledger) -> "_Ear":
-        return _Ear(self._mechanism.within(ledger), self._heard)
-
-    def release(self, release: Release, statistic: Statistic) -> Floats:
-        sd = self._mechanism.noise_sd(release, statistic.sensitivity)
-        values = self._mechanism.release(release, statistic)
-        # A copy: what is released belongs to the algorithm, which may go on in place.
-        self._heard.append(Heard(release, statistic, sd, values.copy()))
-        return values
-
-
-@dataclass(frozen=True, eq=False)
-class _Overheard:
-    """An algorithm as it is, with someone who listens to its releases."""
-
-    algorithm: Algorithm
-    heard: list[Heard] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        return self.algorithm.name
-
-    @property
-    def implicit(self) -> bool:
-        return bool(getattr(self.algorithm, "implicit", False))
-
-    def reserve(self, ledger: Ledger, facts: Facts) -> None:
-        self.algorithm.reserve(ledger, facts)
-
-    def run(self, mechanism: Mechanism, facts: Facts) -> LocalRule:
-        return self.algorithm.run(cast(Mechanism, _Ear(mechanism, self.heard)), facts)
-
-    def public(self, facts: Facts) -> dict[str, str]:
-        return self.algorithm.public(facts)
-
-
 @dataclass(frozen=True, eq=False)
 class _Stated:
     """Not a method: it releases the given statistics, one after the other, at equal shares."""
@@ -149,15 +104,13 @@ def overheard(
     numerics: str = "exact",
 ) -> list[Heard]:
     """Fit, and return all releases that the fit made, in their order."""
-    listened = _Overheard(algorithm)
-    fit(
-        ratings,
-        cast(Algorithm, listened),
-        budget=budget,
-        noise_seed_unsafe=seed,
-        numerics=numerics,
-    )
-    return listened.heard
+    heard: list[Heard] = []
+
+    def observer(entry: Entry, statistic: Statistic, values: Floats) -> None:
+        heard.append(Heard(entry.release, statistic, entry.noise_sd, values))
+
+    watched_fit(ratings, algorithm, budget, observer, seed=seed, numerics=numerics)
+    return heard
 
 
 def released(

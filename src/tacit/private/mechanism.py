@@ -17,7 +17,10 @@ from tacit.private.sampler import MOST_BITS, NoiseSource, floor_normals, idealis
 from tacit.private.statistic import Statistic
 from tacit.release import Release
 
-__all__ = ["Mechanism", "Numerics"]
+__all__ = ["Mechanism", "Numerics", "Observer"]
+
+Observer = Callable[[Entry, Statistic, NDArray[np.float64]], None]
+"""Watches releases as they are made: for the audit of made-up people, and for nobody else."""
 
 _CAPACITY = 2**26  # users that sums have room for when their number is not public
 _SUM_BITS = 61  # a sum stays about 2^61 units at the most, and its noise within 2^62
@@ -47,6 +50,7 @@ class Mechanism:
         numerics: Numerics = Numerics.EXACT,
         journal: Journal | None = None,
         progress: Callable[[int, int], None] | None = None,
+        observer: Observer | None = None,
     ) -> None:
         """Bring together where rows are, what may be spent, and where noise comes from."""
         self._engine = engine
@@ -55,6 +59,7 @@ class Mechanism:
         self._draw = floor_normals if numerics is Numerics.EXACT else idealised_normals
         self._journal = journal
         self._progress = progress
+        self._observer = observer
 
     @property
     def public_users(self) -> int | None:
@@ -84,6 +89,8 @@ class Mechanism:
                 self._journal.write(number, entry, values)
         if self._progress:
             self._progress(number, len(self._ledger.reserved))
+        if self._observer:  # gets a copy: the algorithm may go on in place
+            self._observer(entry, statistic, values.copy())
         return values
 
     def _release(self, number: int, statistic: Statistic, entry: Entry) -> NDArray[np.float64]:
@@ -91,7 +98,7 @@ class Mechanism:
         total = self._engine.sum(statistic, unit)
         if not total.is_of(statistic, unit):
             raise EngineError("the engine summed another statistic than it was asked for")
-        noisy = total._integers
+        noisy = total._exact_sum
         if self._ledger.private:
             self._noise.start(number)
             noisy = noisy + self._draw(self._noise, noisy.size, bits).reshape(noisy.shape)

@@ -112,7 +112,7 @@ class BoundedSum:
 
     def __init__(self, integers: Integers, unit: float, statistic: Statistic) -> None:
         """Wrap the integers; only the mechanism opens them."""
-        self._integers = integers
+        self._exact_sum = integers
         self.unit = unit
         self._statistic = statistic
 
@@ -126,18 +126,18 @@ class BoundedSum:
         """Whether it is a sum of this statistic in this unit."""
         mine = self._statistic
         same = mine is statistic or mine.digest == statistic.digest
-        return same and self.unit == unit and self._integers.shape == statistic.shape
+        return same and self.unit == unit and self._exact_sum.shape == statistic.shape
 
     def __add__(self, other: "BoundedSum") -> "BoundedSum":
         """Add a partial sum of the same statistic over other users."""
         if not other.is_of(self._statistic, self.unit):
             raise EngineError("partial sums of different statistics or units cannot be added")
-        return BoundedSum(self._integers + other._integers, self.unit, self._statistic)
+        return BoundedSum(self._exact_sum + other._exact_sum, self.unit, self._statistic)
 
     def seal(self, key: bytes) -> bytes:
         """Return it as bytes that show nothing without the key of the fit."""
         head = json.dumps([self._statistic.digest.hex(), self.unit.hex()]).encode()
-        return seal(head + b"\n" + self._integers.astype("<i8").tobytes(), key)
+        return seal(head + b"\n" + self._exact_sum.astype("<i8").tobytes(), key)
 
     @classmethod
     def unseal(cls, sealed: bytes, key: bytes, statistic: Statistic) -> "BoundedSum":
