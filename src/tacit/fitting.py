@@ -14,6 +14,7 @@ from tacit.algorithms import Algorithm, Facts, Interactions, Moments
 from tacit.budget import Accounting, Neighbours, PrivacyBudget, mu_of
 from tacit.certificate import Certificate, Method
 from tacit.engines import ThreadEngine
+from tacit.engines.base import Engine
 from tacit.errors import ConfigError, TacitWarning
 from tacit.leaks import given_settings, warn_of_leaks
 from tacit.ledger import Ledger
@@ -21,7 +22,7 @@ from tacit.models import Model
 from tacit.models.rules import LocalRule
 from tacit.narrowing import COUNTS, narrowed, reserve_counts
 from tacit.private.journal import Journal
-from tacit.private.mechanism import Engine, Mechanism, Numerics
+from tacit.private.mechanism import Mechanism, Numerics, Observer
 from tacit.private.sampler import SeededNoiseUnsafe, SystemNoise
 from tacit.promise import Grade, grade_of, shown, weakness
 from tacit.ratings import Ratings
@@ -38,6 +39,7 @@ __all__ = [
     "carry_out",
     "check_kind",
     "fit",
+    "plan_of",
     "settings_of",
 ]
 
@@ -59,6 +61,7 @@ class Options:
     progress: Callable[[int, int], None] | None
     top_items: int | None
     strict: bool
+    observer: Observer | None = None
 
     @classmethod
     def checked(
@@ -149,6 +152,11 @@ class _OneFit:
             return Outcome.of(rule, self.algorithm, facts)
 
         return run
+
+
+def plan_of(algorithm: Algorithm) -> Plan:
+    """Return the plan of one algorithm that no caller chose the settings of."""
+    return _OneFit(algorithm, [])
 
 
 def fit(
@@ -277,8 +285,15 @@ def _mechanism(
 ) -> Mechanism:
     seed = options.noise_seed_unsafe
     noise = SystemNoise() if seed is None else SeededNoiseUnsafe(seed)
-    numerics, progress = options.numerics, options.progress
-    return Mechanism(engine, ledger, noise, numerics=numerics, journal=journal, progress=progress)
+    return Mechanism(
+        engine,
+        ledger,
+        noise,
+        numerics=options.numerics,
+        journal=journal,
+        progress=options.progress,
+        observer=options.observer,
+    )
 
 
 def _reasons_not_private(options: Options) -> tuple[str, ...]:

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.ledger import Ledger
-from tacit.private.counts import ItemCounts
 from tacit.private.mechanism import Mechanism
 from tacit.private.selection import restricted
+from tacit.private.statistics import ItemCounts
 from tacit.ratings import Ratings
 from tacit.release import Release, ReleaseKind
 

@@ -15,6 +15,7 @@ import numpy as np
 from tacit._validate import Range, Seed, check
 from tacit.algorithms import Algorithm, Facts
 from tacit.budget import PrivacyBudget
+from tacit.engines.base import Engine
 from tacit.errors import ConfigError
 from tacit.fitting import (
     NOT_GIVEN,
@@ -31,8 +32,7 @@ from tacit.leaks import given_settings
 from tacit.ledger import Ledger
 from tacit.models import Model
 from tacit.models.rules import LocalRule
-from tacit.private.holdout import HeldOutLosses, Holdout
-from tacit.private.mechanism import Engine
+from tacit.private.statistics import HeldOutLosses, Holdout
 from tacit.ratings import Ratings
 from tacit.release import Release, ReleaseKind
 

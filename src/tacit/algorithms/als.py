@@ -17,10 +17,9 @@ from tacit.algorithms.preparation import (
 from tacit.cores import check_memory
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
-from tacit.private.counts import ItemSums, UserCount
 from tacit.private.mechanism import Mechanism
-from tacit.private.normal_equations import NormalEquations, equations_sensitivity
 from tacit.private.rows import RowBounds
+from tacit.private.statistics import ItemSums, NormalEquations, UserCount, equations_sensitivity
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["ALS"]
@@ -170,14 +169,14 @@ class ALS(Validated):
             offsets=bounds.offsets,
             noise=np.full(facts.n_items, self._ridge(facts)),
             centre=True,
-            shrink=bounds.shrink,
+            shrink=bounds.bias_shrinkage,
             source=ReleaseKind.EQUATIONS,
         )
 
     def _bounds(self, facts: Facts, offsets: Floats, shrink: float) -> RowBounds:
         return RowBounds(
             self.max_ratings, offsets, True, math.inf, self.sampling_seed,
-            shrink=shrink, entry=self._clip(facts),
+            bias_shrinkage=shrink, clip=self._clip(facts),
         )  # fmt: skip
 
     def _own_shrink(self, counts: Floats, noise_sd: float, facts: Facts) -> float:
@@ -269,7 +268,7 @@ def _equations(noisy: Floats, noise_sd: float, statistic: NormalEquations) -> _E
     rank = noisy.shape[1]
     grams = (noisy[:, :, :rank] + noisy[:, :, :rank].transpose(0, 2, 1)) / 2
     square = statistic.reach**2
-    scale = statistic.reach * statistic.bounds.entry / statistic.ratio
+    scale = statistic.reach * statistic.bounds.clip / statistic.ratio
     right = noisy[:, :, rank]
     return _Equations(grams * square, right * scale, noise_sd * square, noise_sd * scale)
 

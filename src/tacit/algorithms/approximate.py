@@ -15,10 +15,9 @@ from tacit.algorithms.preparation import BudgetShare, Preparation
 from tacit.errors import ConfigError
 from tacit.ledger import Ledger
 from tacit.models.replay import ReplayRule
-from tacit.private.counts import RatingCount
 from tacit.private.local import RankOneStep
 from tacit.private.mechanism import Mechanism
-from tacit.private.statistics import DescentMoments, ResidualCovariance
+from tacit.private.statistics import DescentMoments, RatingCount, ResidualCovariance
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["ApproximateFrankWolfe", "approximate_eigenpair"]

@@ -17,10 +17,9 @@ from tacit.algorithms.preparation import (
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
 from tacit.models.neighbours import NeighbourRule
-from tacit.private.counts import ItemSums
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualCovariance
+from tacit.private.statistics import ItemSums, ResidualCovariance
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["Cleansing"]
@@ -97,7 +96,7 @@ class Cleansing(Validated):
         centred, present = self._centred(facts, _zeros(facts)), self._present(facts)
         parts = (
             (_SUMS, ItemSums(present, facts.rating_range).sensitivity),
-            (_COVARIANCE, ResidualCovariance(centred, (), centred.entry).sensitivity),
+            (_COVARIANCE, ResidualCovariance(centred, (), centred.clip).sensitivity),
             (_CO_RATINGS, ResidualCovariance(present, (), 1.0).sensitivity),
         )
         for (release, bound), share in zip(parts, self.shares, strict=True):
@@ -109,7 +108,7 @@ class Cleansing(Validated):
         sums = mechanism.release(_SUMS, ItemSums(plain, facts.rating_range))
         offsets = self._means(sums, facts.rating_range)
         centred, present = self._centred(facts, offsets), self._present(facts)
-        noisy = mechanism.release(_COVARIANCE, ResidualCovariance(centred, (), centred.entry))
+        noisy = mechanism.release(_COVARIANCE, ResidualCovariance(centred, (), centred.clip))
         weight = mechanism.release(_CO_RATINGS, ResidualCovariance(present, (), 1.0))
         factors = self._factors(noisy, np.maximum(weight, 0.0), np.maximum(sums[1], 0.0))
         if self.local == "neighbours":
@@ -137,13 +136,13 @@ class Cleansing(Validated):
         clip = self._clip(facts)
         return RowBounds(
             self.max_ratings, offsets, True, clip, self.sampling_seed,
-            shrink=self.beta_p, entry=clip, weighted=True,
+            bias_shrinkage=self.beta_p, clip=clip, by_sqrt_count=True,
         )  # fmt: skip
 
     def _present(self, facts: Facts) -> RowBounds:
         return RowBounds(
             self.max_ratings, _zeros(facts), False, 1.0, self.sampling_seed,
-            weighted=True, presence=True,
+            by_sqrt_count=True, binarise=True,
         )  # fmt: skip
 
     def _means(self, sums: Floats, rating_range: tuple[float, float]) -> Floats:

@@ -24,10 +24,15 @@ from tacit.algorithms.shrinkage import (
 )
 from tacit.ledger import Ledger
 from tacit.models.implicit import InteractionRule
-from tacit.private.counts import ItemCounts, UserCount
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+from tacit.private.statistics import (
+    ItemCounts,
+    ResidualCovariance,
+    ResidualProduct,
+    UserCount,
+    product_sensitivity,
+)
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["Interactions"]
@@ -192,7 +197,7 @@ class Interactions(Validated):
     def _bounds(self, facts: Facts) -> RowBounds:
         return RowBounds(
             self.max_ratings, np.zeros(facts.n_items), False, 1.0, self.sampling_seed,
-            weighted=True, presence=True,
+            by_sqrt_count=True, binarise=True,
         )  # fmt: skip
 
     def _columns(self, facts: Facts) -> int:

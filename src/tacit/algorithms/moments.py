@@ -28,11 +28,16 @@ from tacit.algorithms.shrinkage import (
 from tacit.algorithms.together import Coverage, classes_of_lengths, coverage
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
-from tacit.private.counts import ItemCounts, RowSums
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
-from tacit.private.spreads import UserSpreads
-from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+from tacit.private.statistics import (
+    ItemCounts,
+    ResidualCovariance,
+    ResidualProduct,
+    RowSums,
+    UserMoments,
+    product_sensitivity,
+)
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["HEADROOM", "MOST_LOST", "WIDE_HEADROOM", "Moments", "Spreads", "spreads_from"]
@@ -99,7 +104,7 @@ class Moments(Validated):
     left is the user's own mean.
 
     *Paper:* none; it is this package's own method.
-    *Guarantee:* UserSpreads; ItemCounts; RowSums and then a ResidualCovariance with rows z/sqrt(d)
+    *Guarantee:* UserMoments; ItemCounts; RowSums and then a ResidualCovariance with rows z/sqrt(d)
     of norm at most sqrt(s), or ResidualProducts of them.
     """
 
@@ -133,7 +138,7 @@ class Moments(Validated):
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve spreads, item weights and effects, and the second moment."""
         bounds = self._bounds(np.zeros(facts.n_items), 1.0)
-        ledger.reserve(_SPREADS, UserSpreads(bounds, 1.0, 1.0, 1.0).sensitivity, self.spread_share)
+        ledger.reserve(_SPREADS, UserMoments(bounds, 1.0, 1.0, 1.0).sensitivity, self.spread_share)
         weights = ItemCounts(facts.n_items).sensitivity
         ledger.reserve(_WEIGHTS, weights, self.weight_share)
         effects = RowSums(bounds).sensitivity
@@ -177,7 +182,7 @@ class Moments(Validated):
         lo, hi = facts.rating_range
         half, middle = (hi - lo) / 2, (lo + hi) / 2
         usual = default_ridge(facts.rating_range)
-        statistic = UserSpreads(
+        statistic = UserMoments(
             self._bounds(np.full(facts.n_items, middle)), half, half**2 / 2, usual
         )
         sums = mechanism.release(_SPREADS, statistic)
@@ -277,7 +282,7 @@ class Moments(Validated):
     def _residuals(self, offsets: Floats, spreads: Spreads, headroom: float) -> RowBounds:
         """Return how rows are bounded once it is known how far they spread."""
         norm = math.sqrt(headroom * spreads.rating)
-        return replace(self._bounds(offsets, norm), shrink=self._shrink(spreads))
+        return replace(self._bounds(offsets, norm), bias_shrinkage=self._shrink(spreads))
 
     @property
     def _headroom(self) -> float:
@@ -293,7 +298,7 @@ class Moments(Validated):
     def _bounds(self, offsets: Floats, norm: float = math.inf) -> RowBounds:
         return RowBounds(
             self.max_ratings, offsets, True, norm, self.sampling_seed,
-            shrink=self.level_shrink, weighted=True,
+            bias_shrinkage=self.level_shrink, by_sqrt_count=True,
         )  # fmt: skip
 
     def _classes(self, noise_sd: float, facts: Facts, users: float) -> tuple[int, ...]:
@@ -316,7 +321,7 @@ def _product(step: int) -> Release:
 def spreads_from(
     means: Floats, error: float, users: float, rating_range: tuple[float, float]
 ) -> Spreads:
-    """Return what the means over users of `UserSpreads` tell, drawn to public values by noise.
+    """Return what the means over users of `UserMoments` tell, drawn to public values by noise.
 
     Those are the middle of the range, with a prior so vague that people's own ratings decide,
     (hi - lo)/7 for tau and (hi - lo)/5 for a rating, with prior sds as large as the variances

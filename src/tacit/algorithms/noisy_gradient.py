@@ -12,8 +12,8 @@ from tacit.algorithms.eigen import start_block
 from tacit.algorithms.preparation import Preparation, default_ridge
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
-from tacit.private.gradients import FactorGradient
 from tacit.private.mechanism import Mechanism
+from tacit.private.statistics import FactorGradient
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["NoisyGradient"]

@@ -18,10 +18,9 @@ from tacit.algorithms.row_norms import (
     row_norm_of,
 )
 from tacit.ledger import Ledger
-from tacit.private.counts import ItemSums, UserCount
 from tacit.private.mechanism import Mechanism
-from tacit.private.norms import RowNorms
 from tacit.private.rows import RowBounds
+from tacit.private.statistics import ItemSums, RowNorms, UserCount
 from tacit.release import Release, ReleaseKind
 
 __all__ = [

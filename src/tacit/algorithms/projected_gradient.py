@@ -14,10 +14,10 @@ from tacit.algorithms.base import Facts
 from tacit.algorithms.preparation import Preparation
 from tacit.ledger import Ledger
 from tacit.models.filling import FillingRule
-from tacit.private.filled import FilledCovariance
 from tacit.private.local import LinearStep
 from tacit.private.mechanism import Mechanism
-from tacit.private.statistics import outer_products
+from tacit.private.statistic import outer_product
+from tacit.private.statistics import FilledCovariance
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["ProjectedGradient", "longest_filled_rows", "project_on_ball"]
@@ -60,7 +60,7 @@ class ProjectedGradient(Preparation):
         left = self._reserve_preparation(ledger, facts, users=self.nuclear_norm is None)
         part, scaled = left / self.rounds, self._norm_is_paid
         for turn, norm in enumerate(self._norms(facts, self._norm(facts)), start=1):
-            release, bound = Release(ReleaseKind.COVARIANCE, (turn,)), outer_products(norm)
+            release, bound = Release(ReleaseKind.COVARIANCE, (turn,)), outer_product(norm)
             ledger.reserve(release, bound, part, scaled=scaled)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> FillingRule:

@@ -13,10 +13,14 @@ from tacit.algorithms.eigen import OjaRate, OjaSteps, oja, start_block
 from tacit.algorithms.preparation import BudgetShare, Preparation
 from tacit.ledger import Ledger
 from tacit.models.linear import ProjectionRule
-from tacit.private.counts import RatingCount
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+from tacit.private.statistics import (
+    RatingCount,
+    ResidualCovariance,
+    ResidualProduct,
+    product_sensitivity,
+)
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["SVD"]

@@ -8,9 +8,10 @@ import numpy as np
 from tacit._validate import Range, check
 from tacit.cores import check_memory, usable_cores
 from tacit.errors import EngineError
+from tacit.kernels.loops import LOOPS, Loops
 from tacit.kernels.pieces import together
-from tacit.private.rows import Rows
-from tacit.private.statistics import BoundedSum, Statistic
+from tacit.private.rows import Rows, Run
+from tacit.private.statistic import BoundedSum, Statistic
 from tacit.ratings import Ratings
 
 __all__ = ["ThreadEngine"]
@@ -21,8 +22,11 @@ Result = TypeVar("Result")
 class ThreadEngine:
     """Holds all rows in this process; `threads` defaults to the cores it may use.
 
-    Sums are of integers, so the result does not depend on the number of threads.
+    Sums are of integers, so the result does not depend on the number of threads. A subclass may
+    have other `loops`.
     """
+
+    loops: Loops = LOOPS
 
     def __init__(self, threads: int | None = None) -> None:
         """Set the number of threads."""
@@ -49,7 +53,7 @@ class ThreadEngine:
             f"a sum of shape {statistic.shape} would need {needed:,} bytes, more",
             "use a form that needs no such matrix (eigen='oja'), or fewer items",
         )
-        return BoundedSum(statistic.units(self._rows, unit, self._each), unit)
+        return statistic.bounded_sum(self._rows, unit, Run(self._each, self.loops))
 
     def _each(self, task: Callable[[int, int], Result]) -> list[Result]:
         """Run a task on ranges of users that hold about the same number of ratings."""
