@@ -95,7 +95,7 @@ def worst_pair(ratio: float) -> tuple[Row, Row]:
 def terms(statistic: NormalEquations, rows: list[Row], bits: int = 40) -> np.ndarray:
     """Return every user's own term: all that she can move by being there."""
     held, unit = Rows(ratings_of(rows)), statistic.max_entry * 2.0**-bits
-    held.bounded(statistic.bounds, lambda task: [task(0, len(rows))])  # everyone's, once
+    held.bounded(statistic.bounds, Run(lambda task: [task(0, len(rows))]))  # everyone's, once
     own = []
     for user in range(len(rows)):
 

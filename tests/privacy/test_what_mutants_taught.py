@@ -98,7 +98,7 @@ def test_rows_filled_in_are_summed_exactly_however_many_there_are() -> None:
     """
     statistic = test_sensitivity_more.filled(0)
     rows = [random_row(np.random.default_rng(seed)) for seed in range(8)]
-    unit = statistic.peak * 2.0**-statistic.term_bits
+    unit = statistic.max_entry * 2.0**-statistic.term_bits
     few, many = (units(statistic, rows * count, unit, threads=1) for count in (1, 1750))
     assert np.array_equal(many, few * 1750)
 
