@@ -18,6 +18,7 @@ from tacit.algorithms.preparation import (
     is_number,
     is_whole,
 )
+from tacit.algorithms.schedule import Schedule, check_schedule, shares_of_rounds
 from tacit.budget import Sensitivity
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
@@ -78,8 +79,9 @@ class FrankWolfe(Preparation):
     """The failure probability in that shift."""
     step: Literal["1/T", "2/(t+2)"] = "1/T"
     """eta_t, fixed in advance: the paper's, or the usual one, whose first step is whole."""
-    schedule: float | tuple[float, ...] = 0.0
-    """Shares of the budget by round: a power of t, or the T - 1 shares in proportion."""
+    schedule: Schedule = 0.0
+    """Shares of the budget by round: a power of t, the T - 1 shares in proportion, or
+    "completed": noise of sd in proportion to sqrt(t)."""
     eigen: Literal["exact", "oja"] = "exact"
     """The eigenpair of a released covariance, or Algorithm 2."""
     oja_steps: int = 5
@@ -208,13 +210,9 @@ class FrankWolfe(Preparation):
 
         The paper's sigma counts T rounds although T - 1 are released.
         """
-        if isinstance(self.schedule, tuple):
-            weights = np.array(self.schedule)
-        else:
-            weights = np.arange(1.0, self.rounds) ** self.schedule
         if facts.paper_accounting:
             whole *= (self.rounds - 1) / self.rounds
-        yield from enumerate((whole * weights / weights.sum()).tolist(), start=1)
+        yield from enumerate(shares_of_rounds(self.schedule, self.rounds - 1, whole), start=1)
 
 
 def _covariance(turn: int) -> Release:
@@ -261,16 +259,4 @@ def _check(config: FrankWolfe) -> None:
     check_field("eigen", config.eigen, config.eigen in ("exact", "oja"), "'exact' or 'oja'")
     check_field("local", config.local, config.local in ("replay", "ridge"), "'replay' or 'ridge'")
     check_oja(config.oja_steps, config.oja_rate, config.start_seed)
-    _check_schedule(config)
-
-
-def _check_schedule(config: FrankWolfe) -> None:
-    schedule = config.schedule
-    if isinstance(schedule, tuple):
-        fine = len(schedule) == config.rounds - 1 and all(
-            is_number(weight) and 0 < weight < math.inf for weight in schedule
-        )
-        check_field("schedule", schedule, fine, f"{config.rounds - 1} positive numbers (T - 1)")
-    else:
-        fine = is_number(schedule) and -10 <= schedule <= 10
-        check_field("schedule", schedule, fine, "a power of t from -10 to 10, or a tuple")
+    check_schedule(config.schedule, rounds - 1)

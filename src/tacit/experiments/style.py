@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tacit.errors import ConfigError
@@ -59,6 +59,9 @@ def lines_of(experiment: Experiment) -> dict[str, Line]:
             lines[method.label] = Line(INK, "o", "-", width=2.4, front=5)
         elif method.is_baseline:
             lines[method.label] = _baseline(method)
+        elif method.like in lines:
+            forms = [one.like for one in experiment.methods if one.label in lines]
+            lines[method.label] = _form_of(lines[method.like], forms.count(method.like) + 1)
         else:
             lines[method.label] = _coloured(turn)
             turn += 1
@@ -70,6 +73,12 @@ def _coloured(turn: int) -> Line:
     again, at = divmod(turn, len(_COLOURS))
     marker = _MARKERS[(at + 3 * again) % len(_MARKERS)]
     return Line(_COLOURS[at], marker, _DASHES[again % len(_DASHES)])
+
+
+def _form_of(line: Line, number: int) -> Line:
+    """Return the look of another form of a method: its colour, with other dashes and marker."""
+    marker = _MARKERS[(_MARKERS.index(line.marker) + 3 * number) % len(_MARKERS)]
+    return replace(line, marker=marker, dashes=_DASHES[number % len(_DASHES)])
 
 
 def _baseline(method: MethodChoice) -> Line:
