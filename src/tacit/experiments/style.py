@@ -53,12 +53,13 @@ class Line:
 def lines_of(experiment: Experiment) -> dict[str, Line]:
     """Give every method of an experiment its look: black for the one that ought to lead."""
     lines: dict[str, Line] = {}
-    turn = 0
+    turn, bare = 0, False
     for method in experiment.methods:
         if method.label == experiment.leader:
             lines[method.label] = Line(INK, "o", "-", width=2.4, front=5)
         elif method.is_baseline:
-            lines[method.label] = _baseline(method)
+            lines[method.label] = _baseline(method, later=bare)
+            bare = bare or not method.is_yardstick
         elif method.like in lines:
             forms = [one.like for one in experiment.methods if one.label in lines]
             lines[method.label] = _form_of(lines[method.like], forms.count(method.like) + 1)
@@ -81,9 +82,9 @@ def _form_of(line: Line, number: int) -> Line:
     return replace(line, marker=marker, dashes=_DASHES[number % len(_DASHES)])
 
 
-def _baseline(method: MethodChoice) -> Line:
-    """Yardsticks are dotted, a method without a private form is a dashed line."""
-    dashes = _YARDSTICK_DASHES.get(method.algorithm, "--")
+def _baseline(method: MethodChoice, *, later: bool) -> Line:
+    """Yardsticks are dotted, a method without a private form is dashed; a later one dash-dotted."""
+    dashes = _YARDSTICK_DASHES.get(method.algorithm, "-." if later else "--")
     return Line(QUIET if method.is_yardstick else INK, "", dashes, width=1.2, front=2)
 
 
