@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._validate import Positive, Range, Seed, refuse
+from tacit._validate import Positive, Range, Seed
 from tacit.algorithms.base import Facts
 from tacit.algorithms.eigen import OjaRate, OjaSteps, oja, start_block, top_eigenpair
 from tacit.algorithms.preparation import (
@@ -16,6 +16,7 @@ from tacit.algorithms.preparation import (
     default_nuclear_norm,
     default_ridge,
 )
+from tacit.algorithms.schedule import Schedule, check_schedule, shares_of_rounds
 from tacit.budget import Sensitivity
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
@@ -33,7 +34,6 @@ from tacit.release import Release, ReleaseKind
 
 __all__ = ["FrankWolfe", "replay_rule"]
 
-Weight = Annotated[float, Range(0, math.inf, "()")]
 _ENERGY_SHARE = 0.1  # of a round's share, for the eigenvalue when it is a release of its own
 
 
@@ -77,8 +77,9 @@ class FrankWolfe(Preparation):
     """The failure probability in that shift."""
     step: Literal["1/T", "2/(t+2)"] = "1/T"
     """eta_t, fixed in advance: the paper's, or the usual one, whose first step is whole."""
-    schedule: Annotated[float, Range(-10, 10)] | tuple[Weight, ...] = 0.0
-    """Shares of the budget by round: a power of t, or the T - 1 shares in proportion."""
+    schedule: Schedule = 0.0
+    """Shares of the budget by round: a power of t, the T - 1 shares in proportion, or
+    "completed": noise of sd in proportion to sqrt(t)."""
     eigen: Literal["exact", "oja"] = "exact"
     """The eigenpair of a released covariance, or Algorithm 2."""
     oja_steps: OjaSteps = 5
@@ -93,7 +94,7 @@ class FrankWolfe(Preparation):
     def __post_init__(self) -> None:
         """Check every setting."""
         super().__post_init__()
-        _check_schedule(self)
+        check_schedule(self.schedule, self.rounds - 1)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve every round, and the user count and item means where they are needed."""
@@ -207,13 +208,9 @@ class FrankWolfe(Preparation):
 
         The paper's sigma counts T rounds although T - 1 are released.
         """
-        if isinstance(self.schedule, tuple):
-            weights = np.array(self.schedule)
-        else:
-            weights = np.arange(1.0, self.rounds) ** self.schedule
         if facts.paper_accounting:
             whole *= (self.rounds - 1) / self.rounds
-        yield from enumerate((whole * weights / weights.sum()).tolist(), start=1)
+        yield from enumerate(shares_of_rounds(self.schedule, self.rounds - 1, whole), start=1)
 
 
 def _covariance(turn: int) -> Release:
@@ -246,9 +243,3 @@ def replay_rule(
         max_ratings=config.max_ratings,
         centre=config.centre,
     )
-
-
-def _check_schedule(config: FrankWolfe) -> None:
-    schedule, wanted = config.schedule, config.rounds - 1
-    if isinstance(schedule, tuple) and len(schedule) != wanted:
-        refuse("schedule", schedule, f"{wanted} positive numbers (T - 1)")

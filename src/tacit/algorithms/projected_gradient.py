@@ -12,6 +12,7 @@ from scipy.linalg import eigh
 from tacit._validate import Positive, Range
 from tacit.algorithms.base import Facts
 from tacit.algorithms.preparation import Preparation
+from tacit.algorithms.schedule import Schedule, check_schedule, shares_of_rounds
 from tacit.ledger import Ledger
 from tacit.models.filling import FillingRule
 from tacit.private.local import LinearStep
@@ -54,14 +55,23 @@ class ProjectedGradient(Preparation):
     """eta_t: a constant, or falling with the round."""
     filled_norm: Positive | None = None
     """The norm that a filled row is scaled down to; None: L sqrt(items / max_ratings)."""
+    schedule: Schedule = 0.0
+    """Shares of the budget by round: a power of t, the T shares in proportion, or "completed":
+    noise of sd in proportion to sqrt(t)."""
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        super().__post_init__()
+        check_schedule(self.schedule, self.rounds)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve a covariance a round."""
         left = self._reserve_preparation(ledger, facts, users=self.nuclear_norm is None)
-        part, scaled = left / self.rounds, self._norm_is_paid
-        for turn, norm in enumerate(self._norms(facts, self._norm(facts)), start=1):
+        shares = shares_of_rounds(self.schedule, self.rounds, left)
+        norms = self._norms(facts, self._norm(facts))
+        for turn, (norm, share) in enumerate(zip(norms, shares, strict=True), start=1):
             release, bound = Release(ReleaseKind.COVARIANCE, (turn,)), outer_product(norm)
-            ledger.reserve(release, bound, part, scaled=scaled)
+            ledger.reserve(release, bound, share, scaled=self._norm_is_paid)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> FillingRule:
         """Make the releases; users replay the rounds on their own rows."""
