@@ -413,6 +413,8 @@ WRONG: dict[type, list[tuple[str, Any]]] = {
         ("rank", 0), ("rank", 1.5), ("nearest", 0), ("nearest", True), ("local", "ridge"),
         ("clip", 0), ("clip", math.inf), ("clip", "tight"), ("beta_m", 0), ("beta_m", math.nan),
         ("beta_p", -1), ("beta_p", None), ("beta", 0.0), ("beta", math.inf),
+        ("cleaning", "clean"), ("cleaning", None), ("beta_diagonal", 0.0),
+        ("beta_diagonal", math.nan), ("beta_diagonal", "same"),
         ("shares", (0.5, 0.5)), ("shares", (0.5, 0.5, 0.5)), ("shares", (1.0, 0.0, 0.0)),
         ("shares", [0.1, 0.6, 0.3]), ("shares", 0.3), ("shares", ("a", "b", "c")),
     ],
