@@ -9,6 +9,7 @@ while it is imported is mutated in a fork that has not imported the package yet.
 
 import argparse
 import json
+import math
 import os
 import re
 import signal
@@ -32,6 +33,7 @@ from tests.mutants.run import NEEDED_BY_ALL, forked
 GROUPS: dict[str, dict[str, Any]] = CONFIG["tacit"]["groups"]
 LONGEST_TEST = float(CONFIG["tacit"]["longest_test"])  # seconds of processor time
 LONGEST_MUTANT = float(CONFIG["tacit"]["longest_mutant"])
+LONGEST_WAIT = 300.0  # by the clock, for a mutant that waits for nothing
 PLACE = ROOT / "build" / "mutants"
 LOG = f"mutant-{os.getpid()}.log"
 KILLED, SURVIVED, TIMED_OUT, AT_IMPORT = "killed", "survived", "timed out", "at import"
@@ -109,50 +111,42 @@ class Runner:
         for file in {change.file for change in self._changes}:
             functions(SOURCE / file)  # looked up once, for all forks
         for change in self._changes:
+            forget_caches()
             outcome = self._judge(change, ran)
             _note(self._results, change, outcome)
         return True
 
     def _map(self) -> list[Ran]:
-        """Run every test once, each in a fork; those that fail or take long are left out."""
-        known = {}
-        if self._tests.exists():
-            known = {one[0]: one for one in _lines(self._tests)}
-        for number, name in enumerate(self._items):
-            if name not in known:
-                _wait(
-                    forked(
-                        self._results.with_suffix(".map.log"), lambda name=name: self._trace(name)
-                    )
-                )  # type: ignore[misc]
-                if number % 50 == 0:
-                    sys.stderr.write(f"{number} of {len(self._items)} tests mapped\n")
-        if self._tests.exists():
-            known = {one[0]: one for one in _lines(self._tests)}
-        found = [Ran(*known[name]) for name in self._items if name in known]
-        return sorted((one for one in found if one.lines), key=lambda one: one.seconds)
+        """Run every test that is not known yet, all in one fork, and note what each of them does."""
+        known = {one[0] for one in _lines(self._tests)}
+        missing = [name for name in self._items if name not in known]
+        if missing:
+            _wait(forked(self._tests.with_suffix(".log"), lambda: self._trace_all(missing)))
+        ran = {one[0]: Ran(*one) for one in _lines(self._tests)}
+        return [ran[name] for name in self._items if name in ran]
 
-    def _trace(self, name: str) -> None:
-        with self._tests.open("a") as file:  # what never ends is known, too
-            place = file.tell()
-            file.write(json.dumps(Ran(name, 0.0, {})) + "\n")
-        _limit(4 * LONGEST_TEST)
-        tracer = Tracer()
+    def _trace_all(self, names: list[str]) -> None:
+        signal.signal(signal.SIGVTALRM, _too_long)
+        for name in names:
+            with self._tests.open("a") as file:
+                file.write(json.dumps(self._trace(name)) + "\n")
+
+    def _trace(self, name: str) -> Ran:
+        """Run a test twice, traced and timed; one that fails or takes long covers nothing."""
+        tracer, self._outcomes.failed, self._outcomes.passed = Tracer(), [], 0
+        forget_caches()
+        signal.setitimer(signal.ITIMER_VIRTUAL, 4 * LONGEST_TEST)
         tracer.start()
         self._run(name)
         tracer.stop()
-        _limit(LONGEST_TEST)
         begin = time.process_time()
         if not self._outcomes.failed:
             self._run(name)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         seconds = time.process_time() - begin
-        if self._outcomes.failed or not self._outcomes.passed:
-            return
-        lines = {file: sorted(lines) for file, lines in tracer.lines.items()}
-        with self._tests.open("r+") as file:
-            file.truncate(place)
-            file.seek(place)
-            file.write(json.dumps(Ran(name, round(seconds, 3), lines)) + "\n")
+        if self._outcomes.failed or not self._outcomes.passed or seconds > LONGEST_TEST:
+            return Ran(name, round(seconds, 3), {})
+        return Ran(name, round(seconds, 3), {f: sorted(n) for f, n in tracer.lines.items()})
 
     def _run(self, name: str) -> None:
         item = self._items[name]
@@ -172,7 +166,19 @@ class Runner:
                     os._exit(1)
             os._exit(0)
 
-        return _outcome(_wait(forked(PLACE / LOG, work)))
+        return _outcome(_wait(forked(PLACE / LOG, work), LONGEST_WAIT))
+
+
+def forget_caches() -> None:
+    """Clear what functions of the package remember, so that every test computes it anew."""
+    for module in [m for name, m in list(sys.modules.items()) if name.startswith("tacit")]:
+        for value in list(vars(module).values()):
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError("a test takes too long as plain Python")
 
 
 def import_loops(group: str) -> None:
@@ -187,6 +193,10 @@ def import_loops(group: str) -> None:
     for name in plain:
         import_module(f"tacit.{name}")
     numba.config.DISABLE_JIT = False
+    for path in sorted(SOURCE.rglob("*.py")):  # all that is imported when first used
+        name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+        if path.parts[-2] in ("tacit", "private", "algorithms", "models") and "__" not in name:
+            import_module(name)
 
 
 def import_mutant(group: str, change: Change, ran: list[Ran]) -> str:
@@ -203,7 +213,7 @@ def import_mutant(group: str, change: Change, ran: list[Ran]) -> str:
 
     if not tests:
         return SURVIVED
-    return _outcome(_wait(forked(PLACE / LOG, work)))
+    return _outcome(_wait(forked(PLACE / LOG, work), LONGEST_WAIT))
 
 
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=60", "-m", "not slow",
@@ -253,8 +263,15 @@ def _limit(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
-def _wait(child: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def _wait(child: int, longest: float = math.inf) -> int:
+    """Wait for a fork; end it if it has not ended by itself after so many seconds."""
+    end = time.monotonic() + longest
+    while not (found := os.waitpid(child, os.WNOHANG))[0]:
+        time.sleep(0.002)
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+            end = math.inf
+    return os.waitstatus_to_exitcode(found[1])
 
 
 def _outcome(code: int) -> str:
@@ -272,13 +289,13 @@ def _note(results: Path, change: Change, outcome: str) -> None:
 
 
 def _lines(path: Path) -> list[Any]:
+    if not path.exists():
+        return []
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def latest(results: Path) -> dict[str, str]:
     """What is known of each mutant, the newest last."""
-    if not results.exists():
-        return {}
     return {one[0]: one[2] for one in _lines(results)}
 
 
@@ -286,7 +303,7 @@ def hunt(group: str, files: list[str], again: Callable[[str], bool]) -> None:
     """Test all mutants of some files of a group, of which nothing is known or that are asked for."""
     results, tests = PLACE / f"{group}.jsonl", PLACE / f"{group}.tests.jsonl"
     known = latest(results)
-    changes = [change for file in files for change in changes_of(SOURCE / file, file)
+    changes = [change for file in files for change in changes_of(SOURCE / file, file, PLACE)
                if again(known.get(change.key, ""))]  # fmt: skip
     sys.stderr.write(f"{group}: {len(changes)} mutants\n")
 
