@@ -80,7 +80,11 @@ class TestGrades:
             (1.0, "replace", 1e-6, "strong"),
             (1.0, "add_remove", 1e-6, "strong"),
             (1.01, "replace", 1e-6, "moderate"),
+            (1.0, "replace", 1e-5, "strong"),
+            (1.0, "add_remove", 1e-5, "moderate"),  # two lists: 60.6 %
             (1.0, "replace", 1e-4, "moderate"),  # delta
+            (1.0, "replace", 1e-3, "moderate"),
+            (0.1, "replace", 1e-2, "weak"),
             (5.0, "replace", 1e-6, "moderate"),
             (3.0, "add_remove", 1e-6, "moderate"),
             (5.0, "add_remove", 1e-6, "weak"),  # two lists: 84.7 %

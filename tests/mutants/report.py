@@ -54,7 +54,7 @@ def page(everything: list[Found]) -> str:
 
 def _table(everything: list[Found]) -> str:
     lines = ["## What came of it", "",
-             "| file | mutants | killed | harmless | survive | killed of those that change something |",
+             "| file | mutants | killed | harmless | survive | killed, of all but the harmless |",
              "|---|---|---|---|---|---|"]  # fmt: skip
     files = dict.fromkeys(one.file for one in everything)
     for file in files:
