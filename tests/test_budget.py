@@ -213,6 +213,7 @@ def test_extreme_budgets_are_kept_on_the_private_side(epsilon: float, delta: flo
 
 def test_no_budget_costs_more_than_the_largest_mu() -> None:
     """The theorem on the noise is stated up to there, and it is no further than needed."""
+    assert (LARGEST_EPSILON, LARGEST_MU) == (1e4, 150.0)
     assert 0.99 * LARGEST_MU < mu_of(LARGEST_EPSILON, 1 - 2**-53) < LARGEST_MU
     with pytest.raises(ConfigError, match="epsilon"):
         PrivacyBudget(LARGEST_EPSILON * 1.001)
