@@ -106,7 +106,7 @@ def one_round(path: Path, threads: int) -> dict:
     for turn in range(4):
         statistic = ResidualCovariance(bounds, tuple(steps), 9.0)
         start = time.perf_counter()
-        engine.sum(statistic, statistic.peak * 2.0**-40)
+        engine.sum(statistic, statistic.max_entry * 2.0**-40)
         seconds.append(time.perf_counter() - start)
         direction = np.random.default_rng(turn).standard_normal(n)
         steps.append(RankOneStep(direction / np.linalg.norm(direction), 0.5, 0.9, 4.5))

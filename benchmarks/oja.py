@@ -86,7 +86,7 @@ def one_step(users: int, items: int, per_user: int) -> dict:
     for _ in range(4):
         statistic = ResidualProduct(bounds, tuple(steps), 9.0, unit)
         start = time.perf_counter()
-        engine.sum(statistic, statistic.peak * 2.0**-41)
+        engine.sum(statistic, statistic.max_entry * 2.0**-41)
         seconds.append(time.perf_counter() - start)
         steps.append(RankOneStep(unit[:, 0], 0.5, 0.9, 4.5))
     size, cores = ratings.values.size, len(os.sched_getaffinity(0))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.private.statistics import BoundedSum, Statistic
+from tacit.private.statistic import BoundedSum, Statistic
 from tacit.release import Release, ReleaseKind
 
 

@@ -62,7 +62,7 @@ def test_every_setting_is_checked(setting: str, value: object) -> None:
 
 @pytest.mark.parametrize("relation", ["replace", "add_remove"])
 @pytest.mark.parametrize("means", [0.0, 0.3])
-@pytest.mark.parametrize("schedule", [0.0, 1.5, (1.0, 2.0, 3.0, 4.0)])
+@pytest.mark.parametrize("schedule", [0.0, 1.5, (1.0, 2.0, 3.0, 4.0), "completed"])
 def test_the_whole_budget_is_spent_and_no_more(
     ratings: tacit.Ratings, relation: str, means: float, schedule: float
 ) -> None:

@@ -15,7 +15,7 @@ from tacit.errors import ModelFileError
 from tacit.evaluation import ExactPopularity, Ranking, evaluate, rank, split
 from tacit.models.implicit import InteractionRule
 from tacit.models.rules import OwnRows
-from tacit.private.statistics import Statistic
+from tacit.private.statistic import Statistic
 from tacit.release import Release, ReleaseKind
 from tests.conftest import spy_on_sums
 
@@ -377,12 +377,12 @@ class TestSensitivity:
 
     def moved(self, statistic: Statistic, before: list[int], after: list[int] | None) -> float:
         others = [[0, 5], [1, 2, 3], list(range(10))]
-        unit = statistic.peak * 2.0**-40
+        unit = statistic.max_entry * 2.0**-40
         sums = []
         for rows in ([before, *others], others if after is None else [after, *others]):
             engine = tacit.ThreadEngine(2)
             engine.take(self.ratings(rows))
-            sums.append(engine.sum(statistic, unit)._units * unit)
+            sums.append(engine.sum(statistic, unit)._exact_sum * unit)
         return float(np.linalg.norm(sums[0] - sums[1]))
 
     @pytest.mark.parametrize("eigen", ["exact", "block"])

@@ -28,11 +28,11 @@ def popular(users: int, items: int) -> tuple[tacit.Ratings, Any]:
 
 def summed(ratings: tacit.Ratings, items: Any) -> np.ndarray:
     """Return the second moment of these items."""
-    bounds = RowBounds(None, np.full(ratings.n_items, 3.0), True, 2.0, weighted=True)
+    bounds = RowBounds(None, np.full(ratings.n_items, 3.0), True, 2.0, by_sqrt_count=True)
     statistic = ResidualCovariance(bounds, (), 1.5, items)
     engine = tacit.ThreadEngine(2)
     engine.take(ratings)
-    return engine.sum(statistic, 2.0**-30)._units
+    return engine.sum(statistic, 2.0**-30)._exact_sum
 
 
 class TestTheMatrixOfSomeItems:

@@ -47,7 +47,11 @@ def rows_of(ratings: tacit.Ratings, bounds: Any) -> np.ndarray:
     full, seen = dense(ratings)
     z = seen * (full - bounds.offsets)
     lengths = seen.sum(axis=1, keepdims=True)
-    z = seen * (z - z.sum(axis=1, keepdims=True) / (lengths + bounds.shrink)) / np.sqrt(lengths)
+    z = (
+        seen
+        * (z - z.sum(axis=1, keepdims=True) / (lengths + bounds.bias_shrinkage))
+        / np.sqrt(lengths)
+    )
     return z * np.minimum(1.0, bounds.norm / np.linalg.norm(z, axis=1, keepdims=True))
 
 

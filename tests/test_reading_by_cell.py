@@ -13,7 +13,8 @@ from tacit import text_tables
 from tacit.catalogue import Catalogue
 from tacit.errors import DataError
 from tacit.ratings import Ratings
-from tacit.tables import column_of, read_file
+from tacit.readers import read_file
+from tacit.tables import column_of
 
 RANGE = (1.0, 5.0)
 SEPARATORS = {"r.csv": ",", "r.tsv": "\t", "r.dat": "::"}

@@ -7,15 +7,8 @@ import polars as pl
 import pytest
 
 from tacit.errors import ConfigError, DataError
-from tacit.tables import (
-    Columns,
-    Table,
-    column_of,
-    files_of,
-    read_file,
-    read_frame,
-    read_own_ratings,
-)
+from tacit.readers import READERS, files_of, read_file, read_own_ratings
+from tacit.tables import Columns, Table, column_of, read_frame
 
 ROWS = [(1, 10, 4.5), (2, 20, 3.0), (1, 20, 0.5)]
 GUESS = Columns()
@@ -295,3 +288,59 @@ def test_own_ratings(tmp_path: Path) -> None:
         read_own_ratings(tmp_path / "*.csv")
     with pytest.raises(DataError, match=r"item=\.\.\., rating=\.\.\."):
         read_own_ratings(written(tmp_path, "x,rating\na,1\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("r.csv", "collect"), ("r.parquet", "collect"), ("r.parquet", "collect_schema")],
+)
+def test_a_bug_while_reading_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, place: str
+) -> None:
+    """Only what polars raises for a bad file is caught: a bug is neither slowness nor bad data."""
+    path = tmp_path / name
+    frame = pl.DataFrame(ROWS, schema=["user", "item", "rating"], orient="row")
+    (frame.write_parquet if name == "r.parquet" else frame.write_csv)(path)
+
+    def broken(*_: object, **__: object) -> None:
+        raise TypeError("a bug")
+
+    monkeypatch.setattr(pl.LazyFrame, place, broken)
+    with pytest.raises(TypeError, match="a bug"):
+        read(path)
+
+
+def test_a_bug_in_the_quick_way_through_text_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tacit.text_tables._LARGE", 0)
+
+    def broken(*_: object) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr("tacit.kernels.fields.no_odd_starts", broken)
+    with pytest.raises(ValueError, match="a bug") as caught:
+        read(written(tmp_path, "1,10,4.5\n2,20,3.0\n"))
+    assert type(caught.value) is ValueError
+
+
+def test_an_unknown_suffix_is_told_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"unknown suffix '\.xlsx'") as caught:
+        read(written(tmp_path, b"PK\x03\x04\xff\0", "r.xlsx"))
+    assert all(suffix in str(caught.value) for suffix in READERS)
+    assert read(written(tmp_path, "1,10,4.5\n2,20,3.0\n", "u1.base")) == [
+        [1, 2],
+        [10, 20],
+        [4.5, 3.0],
+    ]
+
+
+def test_a_format_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_json_lines(path: Path, wanted: object, _: object) -> Table:
+        frame = pl.read_ndjson(path)
+        return {role: frame.get_column(role) for role in wanted}  # type: ignore[attr-defined]
+
+    monkeypatch.setitem(READERS, ".jsonl", read_json_lines)
+    path = tmp_path / "r.jsonl"
+    pl.DataFrame(ROWS, schema=["user", "item", "rating"], orient="row").write_ndjson(path)
+    assert read(path) == [[1, 2, 1], [10, 20, 20], [4.5, 3.0, 0.5]]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -16,20 +16,15 @@ from tacit.ids import Numbered, clean_ids, cuts_of, join_ids, numbered, pieces_o
 from tacit.tables import Table
 
 if TYPE_CHECKING:
-    from tacit.kernels.csr import Rows
+    from tacit.kernels.csr import Rows, Settled
 
 __all__ = [
     "Duplicates",
-    "Parts",
     "RatingRange",
     "Rules",
     "UnknownItems",
-    "any_unknown",
     "assembled",
-    "check_rows",
     "joined",
-    "placed",
-    "refuse_fewer_than_two",
     "stored_range",
     "with_ones",
 ]
@@ -44,16 +39,6 @@ RatingRange = str | Sequence[float]
 """The lowest and the highest rating that are possible, or the name of a dataset."""
 
 _LARGEST = float(np.finfo(np.float32).max)
-
-
-class Parts(NamedTuple):
-    """What a Ratings is made of, beside its rating range."""
-
-    catalogue: Catalogue
-    user_ids: pl.Series
-    indptr: NDArray[np.int64]
-    items: NDArray[Any]
-    values: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -169,8 +154,10 @@ def _numbers(column: pl.Series) -> pl.Series:
     return column.cast(pl.Float32 if short else pl.Float64)
 
 
-def assembled(table: Table, rules: Rules, shape: Sequence[int] | None = None) -> Parts:
-    """Make rows of a table of clean columns; it is emptied on the way to save memory.
+def assembled(
+    table: Table, rules: Rules, shape: Sequence[int] | None = None
+) -> "tuple[Catalogue, pl.Series, Rows]":
+    """The catalogue, the users' ids and their rows; the table is emptied on the way.
 
     A `shape` says that ids are positions, and how many users and items there are.
     """
@@ -187,56 +174,37 @@ def assembled(table: Table, rules: Rules, shape: Sequence[int] | None = None) ->
         catalogue, positions = _found(items, rules, names["item"])
     else:
         catalogue, positions = _in_place(items, rules.catalogue)
-    refuse_fewer_than_two(names["item"], "item", len(catalogue))
+    _refuse_fewer_than_two(names["item"], "item", len(catalogue))
     scope = csr.Scope(
         lows=(users.low, items.low),
         sizes=(users.size, len(catalogue)),
         positions=positions,
         bounds=stored_range(*rules.rating_range),
     )
-    columns = (users.pieces, items.pieces, values)
-    grouped = csr.group(columns, scope)
-    for pieces in columns:
-        pieces.clear()
-    rows = csr.settle(grouped, rules.duplicates == "mean")
-    check_rows(rows, names, rules.duplicates)
-    known = np.flatnonzero(rows.counts) if n_users is None else np.arange(n_users)
-    refuse_fewer_than_two(names["user"], "user", known.size)
+    grouped = csr.group((users.pieces, items.pieces, values), scope)
+    settled = csr.settle(grouped, rules.duplicates == "mean")
+    _check_rows(settled, names, rules.duplicates)
+    known = np.flatnonzero(settled.counts) if n_users is None else np.arange(n_users)
+    _refuse_fewer_than_two(names["user"], "user", known.size)
+    indptr = np.append(settled.rows.indptr[known], settled.rows.indptr[-1])
     user_ids = users.ids(known).alias("user")
-    return Parts(catalogue, user_ids, *rows.packed(known))
+    return catalogue, user_ids, settled.rows._replace(indptr=indptr)
 
 
 def _found(items: Numbered, rules: Rules, name: str) -> tuple[Catalogue, NDArray[np.uint32]]:
     """The catalogue, and the position in it of each number; unknown items may be an error."""
-    from tacit.kernels.csr import present
+    from tacit.kernels.csr import UNWANTED, present
 
     occur = np.flatnonzero(present(items.pieces, items.low, items.size))
-    catalogue, positions = placed(items, occur, rules.catalogue)
-    if rules.unknown_items == "error" and any_unknown(occur, positions):
-        raise UnknownItemsError(name, _count_unknown(items, positions))
-    return catalogue, positions
-
-
-def placed(
-    items: Numbered, occur: NDArray[np.int64], catalogue: Catalogue | None
-) -> tuple[Catalogue, NDArray[np.uint32]]:
-    """The catalogue, and the position in it of each number; `occur` says which numbers do."""
-    from tacit.kernels.csr import UNWANTED
-
     positions = np.full(items.size, UNWANTED, dtype=np.uint32)
-    if catalogue is None:
+    if rules.catalogue is None:
         positions[occur] = np.arange(occur.size)
         return Catalogue(items.ids(occur), public=False), positions
-    found = catalogue.positions(items.ids(occur))
+    found = rules.catalogue.positions(items.ids(occur))
     positions[occur[found >= 0]] = found[found >= 0]
-    return catalogue, positions
-
-
-def any_unknown(occur: NDArray[np.int64], positions: NDArray[np.uint32]) -> bool:
-    """Whether a number that occurs has no position in the catalogue."""
-    from tacit.kernels.csr import UNWANTED
-
-    return bool(np.any(positions[occur] == UNWANTED))
+    if rules.unknown_items == "error" and np.any(found < 0):
+        raise UnknownItemsError(name, _count_unknown(items, positions))
+    return rules.catalogue, positions
 
 
 def _count_unknown(items: Numbered, positions: NDArray[np.uint32]) -> int:
@@ -255,19 +223,19 @@ def _in_place(items: Numbered, catalogue: Catalogue | None) -> tuple[Catalogue, 
     return catalogue, everything.astype(np.uint32)
 
 
-def check_rows(rows: "Rows", names: Mapping[str, str], duplicates: Duplicates) -> None:
+def _check_rows(settled: "Settled", names: Mapping[str, str], duplicates: Duplicates) -> None:
     """Refuse repeated pairs, unless they are to be merged, and rows without any rating at all."""
-    if rows.repeated and duplicates == "error":
+    if settled.repeated and duplicates == "error":
         raise DataError(
-            f"columns {names['user']!r} and {names['item']!r}: {rows_text(rows.repeated)} with a "
-            "pair of user and item given before; duplicates='last' or 'mean' merges them "
+            f"columns {names['user']!r} and {names['item']!r}: {rows_text(settled.repeated)} with "
+            "a pair of user and item given before; duplicates='last' or 'mean' merges them "
             "(on the command line: --duplicates)"
         )
-    if not rows.lengths.any():
+    if not settled.rows.items.size:
         raise DataError(f"column {names['item']!r}: no row has an item of the catalogue")
 
 
-def refuse_fewer_than_two(name: str, role: str, found: int) -> None:
+def _refuse_fewer_than_two(name: str, role: str, found: int) -> None:
     """Refuse a single user or a single item."""
     if found < 2:
         raise DataError(f"column {name!r}: {found} {role} in all; at least 2 are needed")

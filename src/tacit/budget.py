@@ -16,11 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._validate import Range, check
 from tacit.errors import ConfigError
 
 __all__ = [
@@ -48,6 +49,8 @@ LARGEST_MU = 150.0
 
 Up to these numbers the theorem of docs/privacy/proofs.md holds for the noise as it is drawn.
 """
+Epsilon = Annotated[float, Range(0, LARGEST_EPSILON, "(]")]
+Delta = Annotated[float, Range(_LEAST_DELTA, 1, "[)")]
 
 _Word = TypeVar("_Word", bound=StrEnum)
 
@@ -205,8 +208,8 @@ class PrivacyBudget:
     0.2367
     """
 
-    epsilon: float
-    delta: float = 1e-6
+    epsilon: Epsilon
+    delta: Delta = 1e-6
     neighbours: Neighbours = Neighbours.REPLACE
     accounting: Accounting = Accounting.EXACT
 
@@ -216,20 +219,8 @@ class PrivacyBudget:
         object.__setattr__(self, "delta", _number("delta", self.delta))
         object.__setattr__(self, "neighbours", _member("neighbours", self.neighbours, Neighbours))
         object.__setattr__(self, "accounting", _member("accounting", self.accounting, Accounting))
-        if not 0.0 < self.epsilon <= LARGEST_EPSILON:
-            raise ConfigError(
-                f"epsilon={self.epsilon!r}: expected a number in (0, {LARGEST_EPSILON:g}], "
-                "such as 1.0"
-            )
-        if not 0.0 < self.delta < 1.0:
-            raise ConfigError(
-                f"delta={self.delta!r}: expected a probability in (0, 1), such as 1e-6"
-            )
-        if self.delta < _LEAST_DELTA:
-            raise ConfigError(
-                f"delta={self.delta!r}: expected at least {_LEAST_DELTA:g}; no cryptographic "
-                "generator can be trusted to smaller probabilities; give a larger one, such as 1e-6"
-            )
+        check("epsilon", self.epsilon, Epsilon)
+        check("delta", self.delta, Delta)
         if self.accounting is Accounting.PAPER and self.epsilon > 2 * math.log(1 / self.delta):
             raise ConfigError(
                 f"accounting='paper' needs epsilon <= 2 ln(1/delta) = "

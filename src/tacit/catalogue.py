@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from tacit.errors import ConfigError, DataError
 from tacit.ids import clean_ids, rows_text, unify_ids
-from tacit.tables import Choice, column_of, read_file
+from tacit.readers import read_file
+from tacit.tables import Choice, column_of
 
 __all__ = ["Catalogue"]
 

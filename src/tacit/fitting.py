@@ -7,20 +7,22 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from os import PathLike
-from typing import Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 
+from tacit._validate import Count, Range, check
 from tacit.algorithms import Algorithm, Facts, Interactions, Moments
 from tacit.budget import Accounting, Neighbours, PrivacyBudget, mu_of
 from tacit.certificate import Certificate, Method
 from tacit.engines import ThreadEngine
+from tacit.engines.base import Engine
 from tacit.errors import ConfigError, TacitWarning
 from tacit.leaks import given_settings, warn_of_leaks
 from tacit.ledger import Ledger
 from tacit.models import Model
 from tacit.models.rules import LocalRule
-from tacit.narrowing import COUNTS, check_top_items, narrowed, reserve_counts
+from tacit.narrowing import COUNTS, narrowed, reserve_counts
 from tacit.private.journal import Journal
-from tacit.private.mechanism import Engine, Mechanism, Numerics
+from tacit.private.mechanism import Mechanism, Numerics, Observer
 from tacit.private.sampler import SeededNoiseUnsafe, SystemNoise
 from tacit.promise import Grade, grade_of, shown, weakness
 from tacit.ratings import Ratings
@@ -37,6 +39,7 @@ __all__ = [
     "carry_out",
     "check_kind",
     "fit",
+    "plan_of",
     "settings_of",
 ]
 
@@ -58,6 +61,7 @@ class Options:
     progress: Callable[[int, int], None] | None
     top_items: int | None
     strict: bool
+    observer: Observer | None = None
 
     @classmethod
     def checked(
@@ -68,10 +72,11 @@ class Options:
         **others: Any,
     ) -> "Options":
         """Take the arguments of a call, or name the one that is wrong."""
-        check_top_items(top_items)
+        check("top_items", top_items, Count | None)
+        check("noise_seed_unsafe", noise_seed_unsafe, Annotated[int, Range(0)] | None)
         return cls(
             numerics=_numerics(numerics),
-            noise_seed_unsafe=_seed(noise_seed_unsafe),
+            noise_seed_unsafe=noise_seed_unsafe,
             top_items=top_items,
             **others,
         )
@@ -147,6 +152,11 @@ class _OneFit:
             return Outcome.of(rule, self.algorithm, facts)
 
         return run
+
+
+def plan_of(algorithm: Algorithm) -> Plan:
+    """Return the plan of one algorithm that no caller chose the settings of."""
+    return _OneFit(algorithm, [])
 
 
 def fit(
@@ -275,8 +285,15 @@ def _mechanism(
 ) -> Mechanism:
     seed = options.noise_seed_unsafe
     noise = SystemNoise() if seed is None else SeededNoiseUnsafe(seed)
-    numerics, progress = options.numerics, options.progress
-    return Mechanism(engine, ledger, noise, numerics=numerics, journal=journal, progress=progress)
+    return Mechanism(
+        engine,
+        ledger,
+        noise,
+        numerics=options.numerics,
+        journal=journal,
+        progress=options.progress,
+        observer=options.observer,
+    )
 
 
 def _reasons_not_private(options: Options) -> tuple[str, ...]:
@@ -419,9 +436,3 @@ def _numerics(numerics: str) -> Numerics:
         return Numerics(numerics)
     except ValueError:
         raise ConfigError(f"numerics={numerics!r}: expected 'exact' or 'idealised'") from None
-
-
-def _seed(seed: int | None) -> int | None:
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-        raise ConfigError(f"noise_seed_unsafe={seed!r}: expected a whole number of at least 0")
-    return seed

@@ -1,33 +1,21 @@
 """The most rated items, by a count that is paid for: a smaller catalogue from a larger one."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import ConfigError
 from tacit.ledger import Ledger
-from tacit.private.counts import ItemCounts
 from tacit.private.mechanism import Mechanism
 from tacit.private.selection import restricted
+from tacit.private.statistics import ItemCounts
 from tacit.ratings import Ratings
 from tacit.release import Release, ReleaseKind
 
-__all__ = ["COUNTS", "COUNT_SHARE", "check_top_items", "narrowed", "reserve_counts", "top_items"]
+__all__ = ["COUNTS", "COUNT_SHARE", "narrowed", "reserve_counts", "top_items"]
 
 COUNTS = Release(ReleaseKind.ITEM_COUNTS)
 """The release."""
 COUNT_SHARE = 0.05
 """Its share of the budget; all else shares the rest."""
-
-
-def check_top_items(top: Any) -> None:
-    """Refuse a number of items that is none."""
-    whole = isinstance(top, int) and not isinstance(top, bool)
-    if top is not None and not (whole and top >= 1):
-        raise ConfigError(
-            f"top_items={top!r}: expected a whole number of at least 1, or None for all items"
-        )
 
 
 def reserve_counts(ledger: Ledger, n_items: int) -> Ledger:

@@ -1,11 +1,13 @@
 """A look at a Parquet file before polars reads it.
 
 A page that says it has -1 values makes polars ask for all memory there is and end the whole
-process, which Python cannot catch. So the counts and sizes in the footer and in the headers of all
-pages that will be read are compared with each other and with the file. Page contents are not looked
-at: what is wrong there is an error of polars, which can be caught.
+process, which Python cannot catch. So the counts and sizes in the footer and in the headers of the
+pages that will be read must fit each other, the file and the memory of the machine. Page contents
+are not looked at: what is wrong there is an error of polars, which can be caught.
 
-The numbers of fields are those of `parquet.thrift`.
+Both are written in Thrift's compact protocol; field numbers are those of `parquet.thrift`. What
+two readers could take for different numbers (a field given twice, a number too large for its
+type) is refused.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -13,20 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from tacit.compact_thrift import Fields, Unsound, read_structure
 from tacit.cores import physical_memory
 from tacit.errors import DataError
 
-__all__ = ["Footer", "checked_footer"]
+__all__ = ["Fields", "Footer", "Unsound", "checked_footer", "read_structure"]
 
-_MAGIC = b"PAR1"
+Fields = dict[int, Any]
+"""By field number: whole numbers, bytes, lists and structures; None for the rest."""
+
+_BITS = {4: 16, 5: 32, 6: 64}
+_SKIPPED = {1: 1, 2: 1, 3: 1, 7: 8}
+_BINARY, _LIST, _SET, _STRUCTURE = 8, 9, 10, 12
+_DEEPEST = 24
 _LARGEST_FOOTER = 1 << 28
 _HEADER_SIZES = (256, 1 << 16, 1 << 24)
 """How many bytes are read in the hope that they hold a page header; statistics can make it long."""
-
-_WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
-"""Bytes of a value by physical type: Boolean, Int32, Int64, Int96, Float, Double."""
-_FIXED, _TEXT_VIEW = 7, 16
 
 _DENSEST = {0: 1, 1: 64, 2: 1100, 4: 1 << 20, 5: 300, 6: 33_000, 7: 300}
 """How many bytes one byte can stand for, by codec: none, Snappy, gzip, Brotli, LZ4, Zstandard, LZ4.
@@ -35,26 +38,24 @@ Limits of those formats, rounded up: Snappy copies at most 64 bytes with three, 
 deflate 258 with two bits, and a block of Zstandard is at most 128 KiB, from four bytes.
 """
 _SLACK = 1 << 12
-_EMPTY_PAGES = 16
 _DATA, _INDEX, _DICTIONARY, _DATA_2 = range(4)
+_DETAILS = {_DATA: 5, _INDEX: 6, _DICTIONARY: 7, _DATA_2: 8}
+_TEXT, _TEXT_WIDTH, _WIDTH = 6, 16, 8
 
 
-class _Leaf(NamedTuple):
-    """A column that holds values: its outermost name, type, bytes of a value, and whether lists."""
-
-    name: bytes
-    kind: int
-    width: int | None
-    repeated: bool
+class Unsound(ValueError):  # noqa: N818 - it reads as a sentence
+    """The bytes are not what they claim to be."""
 
 
 class _Chunk(NamedTuple):
-    """One column in one group of rows."""
+    """One column in one group of rows; `name` is that of the outermost column."""
 
-    leaf: _Leaf
+    name: bytes
+    repeated: bool
     start: int
     end: int
     values: int
+    width: int
     codec: int
 
 
@@ -68,24 +69,31 @@ class Footer:
     def check_columns(self, names: Collection[str]) -> None:
         """Look at the headers of all pages of some columns; a DataError if they cannot be right."""
         wanted = {name.encode() for name in names}
-        chunks = [chunk for chunk in self.chunks if chunk.leaf.name in wanted]
-        if sum(chunk.values * (chunk.leaf.width or _TEXT_VIEW) for chunk in chunks) > _room():
-            raise DataError(f"{self.path}: says that it holds more than fits into memory")
+        chunks = [chunk for chunk in self.chunks if chunk.name in wanted]
+        size, room = sum(chunk.values * chunk.width for chunk in chunks), physical_memory()
         try:
-            with self.path.open("rb", buffering=0) as file:
-                size = sum(_check_pages(file, chunk) for chunk in chunks)
+            if size <= room:
+                with self.path.open("rb", buffering=0) as file:
+                    size = sum(_check_pages(file, chunk) for chunk in chunks)
         except (OSError, Unsound):
             raise _trouble(self.path) from None
-        if size > _room():
+        if size > room:
             raise DataError(f"{self.path}: says that it holds more than fits into memory")
 
 
 def checked_footer(path: Path) -> Footer:
     """Read the footer of a Parquet file; a DataError if it cannot be right."""
     try:
-        content, place = _footer_bytes(path)
-        fields, _ = read_structure(content)
-        return Footer(path, _chunks(fields, place))
+        with path.open("rb", buffering=0) as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - 8))
+            tail = file.read(8)
+            length = int.from_bytes(tail[:4], "little")
+            place = size - 8 - length
+            _require(tail[4:] == b"PAR1" and place >= 4 and length <= _LARGEST_FOOTER)
+            file.seek(place)
+            fields, _ = read_structure(file.read(length))
+        return Footer(path, list(_chunks(fields, place)))
     except (OSError, Unsound):
         raise _trouble(path) from None
 
@@ -94,111 +102,70 @@ def _trouble(path: Path) -> DataError:
     return DataError(f"{path}: no whole Parquet file (cut short, damaged, or of another format)")
 
 
-def _room() -> float:
-    return physical_memory()
-
-
-def _footer_bytes(path: Path) -> tuple[bytes, int]:
-    """The footer, and where it begins."""
-    with path.open("rb", buffering=0) as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - 8))
-        tail = file.read(8)
-        length = int.from_bytes(tail[:4], "little")
-        place = size - 8 - length
-        if tail[4:] != _MAGIC or place < 4 or length > _LARGEST_FOOTER:
-            raise Unsound("no footer")
-        file.seek(place)
-        return file.read(length), place
+def _require(holds: bool) -> None:
+    if not holds:
+        raise Unsound("a count, a size or a type that cannot be right")
 
 
 def _get(fields: Any, number: int, kind: type, default: Any = None) -> Any:
-    """A field of a structure, of the type it must have."""
-    value = fields.get(number, default) if isinstance(fields, dict) else None
-    if type(value) is not kind:
-        raise Unsound("a field is missing or of another type")
+    """A field of the type it must have; a number is at least 0."""
+    value: Any = fields.get(number, default) if isinstance(fields, dict) else None
+    _require(type(value) is kind and not (isinstance(value, int) and value < 0))
     return value
 
 
-def _count(fields: Any, number: int) -> int:
-    """A field that is a number of at least 0."""
-    value = fields.get(number) if isinstance(fields, dict) else None
-    if type(value) is not int or value < 0:
-        raise Unsound("a count is missing, of another type, or below 0")
-    return value
-
-
-def _chunks(footer: Fields, place: int) -> list[_Chunk]:
-    leaves = _leaves(_get(footer, 2, list))
-    groups, chunks = _get(footer, 4, list), []
-    if sum(_count(group, 3) for group in groups) != _count(footer, 3):
-        raise Unsound("groups do not have as many rows as the file")
+def _chunks(footer: Fields, place: int) -> Iterator[_Chunk]:
+    leaves, groups = _leaves(_get(footer, 2, list)), _get(footer, 4, list)
+    _require(sum(_get(group, 3, int) for group in groups) == _get(footer, 3, int))
     for group in groups:
-        columns = _get(group, 1, list)
-        if len(columns) != len(leaves):
-            raise Unsound("a group has other columns than the file")
-        rows = _count(group, 3)
-        chunks += [_chunk(*pair, rows, place) for pair in zip(columns, leaves, strict=True)]
-    return chunks
+        columns, rows = _get(group, 1, list), _get(group, 3, int)
+        _require(len(columns) == len(leaves))
+        for column, (name, kind, repeated) in zip(columns, leaves, strict=True):
+            about = _get(column, 3, dict)
+            start = _get(about, 11 if 11 in about else 9, int)
+            end, values = start + _get(about, 7, int), _get(about, 5, int)
+            codec, width = _get(about, 4, int), _TEXT_WIDTH if kind == _TEXT else _WIDTH
+            elsewhere = 1 in column or 8 in column  # in another file, or encrypted
+            _require(not elsewhere and codec in _DENSEST and _get(about, 1, int) == kind)
+            _require(values == rows or (repeated and values > rows))
+            _require(end <= place and (start >= 4 or not values))
+            yield _Chunk(name, repeated, start, end, values, width, codec)
 
 
-def _chunk(column: Any, leaf: _Leaf, rows: int, place: int) -> _Chunk:
-    about: Fields = _get(column, 3, dict)
-    values, codec = _count(about, 5), _count(about, 4)
-    if 1 in column or 8 in column or codec not in _DENSEST or _get(about, 1, int) != leaf.kind:
-        raise Unsound("in another file, encrypted, or of another type")
-    if values < rows or (values != rows and not leaf.repeated):
-        raise Unsound("a column does not have as many values as its group has rows")
-    start = _count(about, 11) if 11 in about else _count(about, 9)
-    end = start + _count(about, 7)
-    if end > place or (values and start < 4):
-        raise Unsound("a column is outside the file")
-    return _Chunk(leaf, start, end, values, codec)
-
-
-def _leaves(schema: list[Any]) -> list[_Leaf]:
-    """The columns that hold values, in order, from the tree of all columns."""
-    elements = iter(schema)
-    children = _get(next(elements, None), 5, int)
-    leaves = [leaf for _ in range(children) for leaf in _below(elements, None, False, 0)]
-    if children < 1 or next(elements, None) is not None:
-        raise Unsound("the columns are no tree")
+def _leaves(schema: list[Any]) -> list[tuple[bytes, int, bool]]:
+    """The columns that hold values: outermost name, physical type, and whether in lists."""
+    leaves: list[tuple[bytes, int, bool]] = []
+    above: list[tuple[bytes | None, bool]] = [(None, False)] * _children(next(iter(schema), None))
+    for element in schema[1:]:
+        _require(bool(above))
+        (name, repeated), own = above.pop(), _get(element, 4, bytes)
+        name, repeated = own if name is None else name, repeated or element.get(3) == 2
+        if children := _children(element):
+            above += [(name, repeated)] * children
+        else:
+            leaves.append((name, _get(element, 1, int), repeated))
+    _require(bool(leaves) and not above)
     return leaves
 
 
-def _below(elements: Iterator[Any], name: bytes | None, lists: bool, depth: int) -> list[_Leaf]:
-    """The leaves of the next column in the tree."""
-    element = next(elements, None)
-    own: bytes = _get(element, 4, bytes)
-    name, lists = own if name is None else name, lists or _get(element, 3, int, 0) == 2
-    children = _get(element, 5, int, 0)
-    if not 0 <= children <= 10_000 or depth > 64:
-        raise Unsound("the columns are no tree")
-    if children:
-        nested = (_below(elements, name, lists, depth + 1) for _ in range(children))
-        return [leaf for leaves in nested for leaf in leaves]
-    kind: int = _get(element, 1, int)
-    width = _count(element, 2) if kind == _FIXED else _WIDTHS.get(kind)
-    return [_Leaf(name, kind, width, lists)]
+def _children(element: Any) -> int:
+    children: int = _get(element, 5, int, 0)
+    _require(children <= 10_000)
+    return children
 
 
 def _check_pages(file: IO[bytes], chunk: _Chunk) -> int:
     """Walk over the pages of a column; return how many bytes they are when unpacked."""
-    at, seen, size, pages = chunk.start, 0, 0, 0
+    at, seen, size, first = chunk.start, 0, 0, True
     while seen < chunk.values:
-        if pages > chunk.values + _EMPTY_PAGES:
-            raise Unsound("pages without values")
         header, after = _page_header(file, at, chunk.end)
-        unpacked, packed = _count(header, 2), _count(header, 3)
+        unpacked, packed = _get(header, 2, int), _get(header, 3, int)
         at = after + packed
-        if at > chunk.end or unpacked > _SLACK + packed * _DENSEST[chunk.codec]:
-            raise Unsound("a page is larger than its column, or than it can be")
-        if not chunk.codec and unpacked != packed:
-            raise Unsound("a page that is not packed has two sizes")
-        seen += _check_page(header, unpacked, chunk.leaf, first=not pages)
-        size, pages = size + unpacked, pages + 1
-    if seen != chunk.values:
-        raise Unsound("pages have more values than their column")
+        _require(at <= chunk.end and unpacked <= _SLACK + packed * _DENSEST[chunk.codec])
+        _require(unpacked == packed or chunk.codec > 0)
+        seen += _check_page(header, unpacked, chunk.repeated, first)
+        size, first = size + unpacked, False
+    _require(seen == chunk.values)
     return size
 
 
@@ -217,34 +184,90 @@ def _page_header(file: IO[bytes], at: int, end: int) -> tuple[Fields, int]:
     raise Unsound("a page header is too long")
 
 
-def _check_page(header: Fields, unpacked: int, leaf: _Leaf, *, first: bool) -> int:
+def _check_page(header: Fields, unpacked: int, repeated: bool, first: bool) -> int:
     """Check one page; return how many values of the column it has."""
     kind = _get(header, 1, int)
-    if kind == _DATA:
-        return _check_data(_get(header, 5, dict), unpacked, leaf)
+    _require(kind in _DETAILS and (kind != _DICTIONARY or first))
+    about = _get(header, _DETAILS[kind], dict)
+    if kind == _INDEX:
+        return 0
+    values: int = _get(about, 1, int)
+    if kind == _DICTIONARY:
+        _require(values <= unpacked)  # a value takes a byte at least
+        return 0
     if kind == _DATA_2:
-        return _check_data_2(_get(header, 8, dict), unpacked, leaf)
-    if kind == _DICTIONARY and first:
-        least = _count(_get(header, 7, dict), 1) * (leaf.width or 4)
-        if least > unpacked:
-            raise Unsound("a dictionary has more values than fit into it")
-    elif kind != _INDEX:
-        raise Unsound("an unknown page, or a second dictionary")
-    return 0
-
-
-def _check_data(about: Fields, unpacked: int, leaf: _Leaf) -> int:
-    values = _count(about, 1)
-    if leaf.width is not None and unpacked > _SLACK + values * (leaf.width + 8):
-        raise Unsound("a page is larger than its values")
+        nulls, rows = _get(about, 2, int), _get(about, 3, int)
+        _require(nulls <= values and (rows == values or (repeated and rows < values)))
+        _require(_get(about, 5, int) + _get(about, 6, int) <= unpacked)
     return values
 
 
-def _check_data_2(about: Fields, unpacked: int, leaf: _Leaf) -> int:
-    values = _check_data(about, unpacked, leaf)
-    nulls, rows = _count(about, 2), _count(about, 3)
-    if nulls > values or rows > values or (rows != values and not leaf.repeated):
-        raise Unsound("a page has more rows or nulls than values")
-    if _count(about, 5) + _count(about, 6) > unpacked:
-        raise Unsound("a page is smaller than its levels")
-    return values
+def read_structure(content: bytes) -> tuple[Fields, int]:
+    """Read the structure that begins the bytes; return its fields and the place after it."""
+    try:
+        fields, end = _structure(content, 0, 0)
+    except IndexError:
+        end = len(content) + 1
+    if end > len(content):
+        raise Unsound("it is cut short")
+    return fields, end
+
+
+def _structure(content: bytes, at: int, depth: int) -> tuple[Fields, int]:
+    fields: Fields = {}
+    number = 0
+    while head := content[at]:
+        at, kind = at + 1, head & 15
+        if head > 15:
+            number += head >> 4
+        else:
+            number, at = _value(content, at, 4, depth)
+        if number in fields:
+            raise Unsound("a field is given twice")
+        if kind in (1, 2):  # the type of a truth value is its value
+            fields[number] = None
+        else:
+            fields[number], at = _value(content, at, kind, depth)
+    return fields, at + 1
+
+
+def _value(content: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind in _BITS:
+        value, at = _varint(content, at)
+        if value >> _BITS[kind]:
+            raise Unsound("a number is too large for its type")
+        return (value >> 1) ^ -(value & 1), at
+    if kind == _BINARY:
+        length, at = _varint(content, at)
+        return content[at : at + length], at + length
+    if kind in _SKIPPED:
+        return None, at + _SKIPPED[kind]
+    if depth > _DEEPEST or kind not in (_LIST, _SET, _STRUCTURE):
+        raise Unsound("nested too deeply, or a type that Parquet does not use")
+    return (_structure if kind == _STRUCTURE else _list)(content, at, depth + 1)
+
+
+def _list(content: bytes, at: int, depth: int) -> tuple[list[Any], int]:
+    length, kind = content[at] >> 4, content[at] & 15
+    at += 1
+    if length == 15:
+        length, at = _varint(content, at)
+    if length > len(content) - at:  # each takes a byte at least
+        raise Unsound("it is cut short")
+    values = []
+    for _ in range(length):
+        value, at = _value(content, at, kind, depth)
+        values.append(value)
+    return values, at
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits a byte, the lowest first."""
+    value = shift = 0
+    while shift <= 63:
+        byte = content[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+    raise Unsound("a number is too long")

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from tacit.assembly import (
     Duplicates,
-    Parts,
     RatingRange,
     Rules,
     UnknownItems,
@@ -22,8 +21,8 @@ from tacit.assembly import (
 )
 from tacit.catalogue import Catalogue
 from tacit.errors import ConfigError, DataError, PrivacyError
-from tacit.ordered import read_ordered
-from tacit.tables import Choice, Columns, Table, column_of, files_of, read_file, read_frame
+from tacit.readers import files_of, read_file
+from tacit.tables import Choice, Columns, Table, column_of, read_frame
 
 __all__ = ["Columns", "Duplicates", "RatingRange", "Ratings", "UnknownItems"]
 
@@ -102,13 +101,8 @@ class Ratings:
                 twice count once.
         """
         rules = Rules.checked(rating_range, duplicates, catalogue, implicit, unknown_items)
-        paths = files_of(source)
-        if implicit:
-            return cls._of([read_file(path, _pair(columns)) for path in paths], rules)
-        parts = read_ordered(paths, columns, rules)
-        if parts is None:
-            parts = assembled(joined([read_file(path, columns.roles) for path in paths]), rules)
-        return cls(rules.rating_range, *parts)
+        roles = _pair(columns) if implicit else columns.roles
+        return cls._of([read_file(path, roles) for path in files_of(source)], rules)
 
     @classmethod
     def from_frame(
@@ -192,7 +186,8 @@ class Ratings:
         """Make rows of the tables of some files; interactions are ratings of 1."""
         if rules.implicit:
             tables = [with_ones(table) for table in tables]
-        return cls(rules.rating_range, *assembled(joined(tables), rules, shape), rules.implicit)
+        catalogue, user_ids, rows = assembled(joined(tables), rules, shape)
+        return cls(rules.rating_range, catalogue, user_ids, *rows, rules.implicit)
 
     @property
     def n_users(self) -> int:
@@ -224,10 +219,9 @@ class Ratings:
 
         chosen = _row_numbers(rows, self.n_users)
         lengths = np.diff(self.indptr)[chosen]
-        indptr, items, values = gather(self.indptr[chosen], lengths, self.items, self.values)
+        picked = gather(self.indptr[chosen], lengths, self.items, self.values)
         user_ids = self.user_ids.gather(chosen)
-        parts = Parts(self.catalogue, user_ids, indptr, items, values)
-        return Ratings(self.rating_range, *parts, self.implicit)
+        return Ratings(self.rating_range, self.catalogue, user_ids, *picked, self.implicit)
 
     def digest(self) -> str:
         """A SHA-256 of all that is here, to know the same ratings again; not to be published."""

@@ -8,35 +8,24 @@ with or without a point and zeros after it (`12`, `12.0`); anything else is text
 leading zeros and signs included, without the blanks around it (see `written_ids`). Large
 files are read as numbers at once where every id is plainly one; that gives the same.
 
-The readers' own error texts quote what they read, so they stop here (see `attempt`).
+The readers' own error texts quote what they read, so they stop here.
 """
 
 import codecs
 import csv
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeVar
 
 import polars as pl
 
 from tacit.errors import DataError
+from tacit.tables import KINDS, READER_ERRORS, Choice, Kind, Table, places_of, spelled, tells
 
-__all__ = [
-    "HEAD",
-    "Kind",
-    "Layout",
-    "attempt",
-    "is_number",
-    "layout_of",
-    "read_columns",
-    "written_ids",
-]
+__all__ = ["HEAD", "is_text", "read_text", "written_ids"]
 
-Kind = Literal["id", "number", "text"]
-Result = TypeVar("Result")
 Types = Mapping[int, pl.DataType]
 
 HEAD = 1 << 18
@@ -54,24 +43,6 @@ _WITH_POINT = r"^(0|-?[1-9][0-9]*)\.0*$"
 _DIGITS: dict[type[pl.DataType], int] = {pl.Int64: 18, pl.Float64: 15}
 """How many digits these types hold, whatever the digits."""
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
-
-
-def attempt(work: Callable[[], Result]) -> Result | None:
-    """What a reader gives, or None when it fails: its message quotes the file and goes nowhere."""
-    try:
-        return work()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return None
-    except (
-        AttributeError,
-        ImportError,
-        MemoryError,
-        OSError,
-        OverflowError,
-        TypeError,
-        ValueError,
-    ):
-        return None
 
 
 @dataclass(frozen=True)
@@ -98,7 +69,53 @@ class Layout:
         return self.first[place].strip() if self.header else f"position {place}"
 
 
-def layout_of(path: Path, head: bytes) -> Layout:
+def read_text(path: Path, wanted: Mapping[str, Choice], optional: frozenset[str]) -> Table:
+    """The wanted roles of a text table."""
+    with path.open("rb") as stream:
+        layout = _layout_of(path, stream.read(HEAD))
+    places = _places(layout, wanted, optional)
+    columns = _read_columns(layout, {k: KINDS[role] for role, k in places.items()})
+    return {role: columns[k] for role, k in places.items()}
+
+
+def is_text(head: bytes) -> bool:
+    """Whether the first bytes of a file can be UTF-8 text."""
+    try:
+        return "\0" not in codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+    except UnicodeDecodeError:
+        return False
+
+
+def _places(
+    layout: Layout, wanted: Mapping[str, Choice], optional: frozenset[str]
+) -> dict[str, int]:
+    """Where the wanted columns of a text are: by header, or by position where there is none."""
+    where, names = str(layout.path), [layout.name(k) for k in range(layout.width)]
+    if layout.header:
+        return places_of(where, names, wanted, optional, shown=_surely_header(layout))
+    for role, choice in wanted.items():
+        if isinstance(choice, str):
+            raise DataError(
+                f"{where}: the first line is no header, so there is no column {choice!r} "
+                f"for the {role}. Give positions from 0 with {spelled(wanted)}."
+            )
+    by_order = {
+        role: k if choice is None else choice
+        for k, (role, choice) in enumerate(wanted.items())
+        if choice is not None or role not in optional or k < layout.width
+    }
+    return places_of(where, names, by_order, optional)
+
+
+def _surely_header(layout: Layout) -> bool:
+    """Whether a message may show the first line: it is no rating of anybody beyond doubt."""
+    if any(tells(role, name) for role in KINDS for name in layout.first):
+        return True
+    columns = zip(*layout.sample, strict=False)
+    return any(all(map(_is_number, column)) for column in columns)
+
+
+def _layout_of(path: Path, head: bytes) -> Layout:
     """Find separator, header and the first rows in the first bytes of a file."""
     lines = _lines(path, head)
     skip = next((k for k, line in enumerate(lines) if line.strip("\r")), None)
@@ -111,11 +128,11 @@ def layout_of(path: Path, head: bytes) -> Layout:
         rows = []
     if not rows:
         raise DataError(f"{path}: not a table of text, nor Parquet")
-    header = not any(is_number(field) for field in rows[0])
+    header = not any(_is_number(field) for field in rows[0])
     return Layout(path, separator, header, skip + header, rows[0], rows[1:] if header else rows)
 
 
-def read_columns(layout: Layout, kinds: Mapping[int, Kind]) -> dict[int, pl.Series]:
+def _read_columns(layout: Layout, kinds: Mapping[int, Kind]) -> dict[int, pl.Series]:
     """Read columns by position, as numbers where that gives the same as text, else as text."""
     source = _source(layout)
     frame = _scan(layout, source, _types(layout, source, kinds))
@@ -164,7 +181,7 @@ def _integers(column: pl.Series) -> pl.Series | None:
     return None
 
 
-def is_number(field: str) -> bool:
+def _is_number(field: str) -> bool:
     """Whether a field holds a number; words that Python takes for one (`nan`) are not."""
     try:
         float(field)
@@ -175,13 +192,9 @@ def is_number(field: str) -> bool:
 
 def _lines(path: Path, head: bytes) -> list[str]:
     """The whole lines in the first bytes of a file."""
-    try:
-        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
+    if not is_text(head):
         raise DataError(f"{path}: neither UTF-8 text nor Parquet (unpack or convert it first)")
-    lines = text.split("\n")
+    lines = codecs.getincrementaldecoder("utf-8-sig")().decode(head).split("\n")
     if len(head) == HEAD:
         lines.pop()
     if not lines:
@@ -253,14 +266,20 @@ def _source(layout: Layout) -> Path | bytes:
     """What polars can read: the file, or its bytes with one sign in place of `::`."""
     if layout.separator != "::":
         return layout.path
-    raw = attempt(layout.path.read_bytes)
-    if raw is None or _STAND_IN.encode() in raw:
+    try:
+        raw = layout.path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{layout.path}: cannot be read ({error.strerror})") from None
+    if _STAND_IN.encode() in raw:
         raise DataError(f"{layout.path}: cannot be read as text")
     return raw.replace(b"::", _STAND_IN.encode())
 
 
 def _scan(layout: Layout, source: Path | bytes, types: Types) -> pl.DataFrame | None:
-    """Read columns by position. The last one is looked at too: a longer line then is an error."""
+    """Read columns by position; None if polars cannot, as types or lines are not as expected.
+
+    The last column is looked at too: a longer line then is an error.
+    """
     lazy = pl.scan_csv(
         source,
         schema={str(k): types.get(k, pl.String()) for k in range(layout.width)},
@@ -271,8 +290,11 @@ def _scan(layout: Layout, source: Path | bytes, types: Types) -> pl.DataFrame | 
         glob=False,
     )
     last = pl.col(str(layout.width - 1)).is_null().alias("short")
-    frame = attempt(lambda: lazy.select(*(str(k) for k in types), last).collect())
-    return None if frame is None else frame.head(max(0, frame.height - _trailing_blanks(layout)))
+    try:
+        frame = lazy.select(*(str(k) for k in types), last).collect()
+    except READER_ERRORS:
+        return None
+    return frame.head(max(0, frame.height - _trailing_blanks(layout)))
 
 
 def _trailing_blanks(layout: Layout) -> int:

@@ -8,12 +8,14 @@ best is then fitted to all ratings with the rest of the budget. All of it is in 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from tacit._validate import Range, Seed, check
 from tacit.algorithms import Algorithm, Facts
 from tacit.budget import PrivacyBudget
+from tacit.engines.base import Engine
 from tacit.errors import ConfigError
 from tacit.fitting import (
     NOT_GIVEN,
@@ -30,8 +32,7 @@ from tacit.leaks import given_settings
 from tacit.ledger import Ledger
 from tacit.models import Model
 from tacit.models.rules import LocalRule
-from tacit.private.holdout import HeldOutLosses, Holdout
-from tacit.private.mechanism import Engine
+from tacit.private.statistics import HeldOutLosses, Holdout
 from tacit.ratings import Ratings
 from tacit.release import Release, ReleaseKind
 
@@ -101,9 +102,9 @@ def tune(
         progress=progress,
         strict=strict,
     )
-    search = _Search(
-        _candidates(candidates), _share(share), Holdout(_HELD_OUT, _seed(holdout_seed))
-    )
+    check("share", share, Annotated[float, Range(0, 1, "()")])
+    check("holdout_seed", holdout_seed, Seed)
+    search = _Search(_candidates(candidates), float(share), Holdout(_HELD_OUT, holdout_seed))
     if isinstance(ratings, Ratings) and ratings.implicit:
         raise ConfigError(
             "ratings: these are interactions (implicit=True), and tune compares errors of ratings; "
@@ -201,17 +202,3 @@ def _candidates(candidates: Iterable[Algorithm]) -> tuple[Algorithm, ...]:
     if not 2 <= len(found) <= _MOST:
         raise ConfigError(f"candidates: {len(found)} of them; expected 2 to {_MOST}")
     return found
-
-
-def _share(share: Any) -> float:
-    number = isinstance(share, int | float) and not isinstance(share, bool)
-    if not (number and 0 < share < 1):
-        raise ConfigError(f"share={share!r}: expected a share of the budget in (0, 1)")
-    return float(share)
-
-
-def _seed(seed: Any) -> int:
-    whole = isinstance(seed, int) and not isinstance(seed, bool)
-    if not (whole and 0 <= seed < 2**63):
-        raise ConfigError(f"holdout_seed={seed!r}: expected 0 to 2^63 - 1")
-    return int(seed)

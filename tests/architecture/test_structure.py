@@ -19,6 +19,7 @@ NOISE_WORDS = {"random", "secrets", "urandom", "token_bytes", "Philox", "default
 # Where randomness may stand: noise in the sampler; an explicit rng or seed in these.
 RANDOM_ROOMS = {
     "private/sampler.py",
+    "private/sealing.py",
     "algorithms/eigen.py",
     "algorithms/shrinkage.py",
     "datasets/drawing.py",
@@ -61,12 +62,12 @@ def test_randomness_stands_only_where_it_may() -> None:
 def test_only_the_mechanism_draws_noise() -> None:
     drawers = rooms_using({"floor_normals", "idealised_normals"})
     assert drawers == {"private/mechanism.py"}
-    assert rooms_using({"SystemNoise", "SeededNoiseUnsafe"}) == {"fitting.py", "audit/opening.py"}
+    assert rooms_using({"SystemNoise", "SeededNoiseUnsafe"}) == {"fitting.py"}
     assert rooms_using({"fill"}) == {"private/sampler.py"}
 
 
 def test_only_the_mechanism_opens_a_bounded_sum() -> None:
-    assert rooms_using({"_units"}) == {"private/statistics.py", "private/mechanism.py"}
+    assert rooms_using({"_exact_sum"}) == {"private/statistic.py", "private/mechanism.py"}
 
 
 def test_only_the_audit_opens_sums_outside_of_the_mechanism() -> None:
@@ -77,16 +78,36 @@ def test_only_the_audit_opens_sums_outside_of_the_mechanism() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "units"
+        and node.func.attr == "integer_sum"
+        and not isinstance(node.func.value, ast.Call)  # super()
     }
-    assert summing == {"engines/threads.py", "audit/opening.py"}
+    assert summing == {"private/statistic.py", "audit/opening.py"}
     knowing = {
         room
         for room, tree in MODULES.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module == "tacit.audit.opening"
     }
-    assert knowing == {"audit/hunting.py", "audit/rating.py", "audit/game.py"}
+    assert knowing == {f"audit/{room}.py" for room in ("hunting", "rating", "game", "probes")}
+
+
+def test_only_the_audit_passes_an_observer() -> None:
+    """The mechanism takes one and `fitting` hands it on; calls of `fit` and `tune` have none."""
+    passing = {
+        room
+        for room, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "observer"
+    }
+    assert passing == {"fitting.py", "audit/opening.py"}
+    parameters = {
+        (room, node.name)
+        for room, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and any(arg.arg == "observer" for arg in (*node.args.args, *node.args.kwonlyargs))
+    }
+    assert parameters == {("private/mechanism.py", "__init__"), ("audit/opening.py", "watched_fit")}
 
 
 def test_only_statistics_and_rows_call_the_loops_that_see_rows_in_a_fit() -> None:
@@ -97,17 +118,27 @@ def test_only_statistics_and_rows_call_the_loops_that_see_rows_in_a_fit() -> Non
         "weighted_counts",
         "count_norms",
         "row_sums",
-        "user_spreads",
+        "user_moments",
     }
     loops |= {"mark_held_out", "add_losses", "kept_lengths", "normal_equations"}
     callers = {
         room
         for room, tree in MODULES.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in loops
+        if isinstance(node, ast.Call) and called(node) in loops
     }
     assert len(callers) > 3
     assert all(room.startswith("private/") for room in callers)
+
+
+def called(call: ast.Call) -> str | None:
+    """The loop that is called, or bound to its first arguments: loop(...), loops.loop, partial."""
+    func = call.args[0] if isinstance(call.func, ast.Name) and call.func.id == "partial" else None
+    func = func or call.func
+    if isinstance(func, ast.Attribute):
+        of_loops = isinstance(func.value, ast.Name | ast.Attribute) and ast.unparse(func.value)
+        return func.attr if of_loops and of_loops.endswith("loops") else None
+    return func.id if isinstance(func, ast.Name) else None
 
 
 @pytest.mark.parametrize("room", MODULES)

@@ -16,10 +16,10 @@ from tacit.audit.made_up import World, made_up_world
 from tacit.audit.opening import Opened
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours, Sensitivity
-from tacit.kernels.residuals import Quanta
+from tacit.kernels.quantise import Quanta
 from tacit.ledger import Entry
-from tacit.private import statistics
 from tacit.private.rows import RowBounds
+from tacit.private.statistics import covariance
 
 BUDGET = tacit.PrivacyBudget(1.0)
 NAMES = [name for name in (ALGORITHMS | IMPLICIT_ALGORITHMS) if name != "approximate-frank-wolfe"]
@@ -69,7 +69,7 @@ def test_a_sum_without_clipping_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     plain = RowBounds.limits
     monkeypatch.setattr(RowBounds, "limits", lambda self: plain(replace(self, norm=math.inf)))
     monkeypatch.setattr(
-        statistics, "quanta_of", lambda _, unit: Quanta(1e3, math.sqrt(unit), 2**62)
+        covariance, "product_quanta", lambda _, unit: Quanta(1e3, math.sqrt(unit), 2**62)
     )
     findings = sensitivity(subject_of("svd", row_norm=1.5), effort=QUICK)
     broken = [finding for finding in findings if not finding.holds]
@@ -96,7 +96,7 @@ def test_it_finds_what_the_tests_of_sensitivity_find(case: str) -> None:
     rows = np.full((6, 10), np.nan)
     for at, row in enumerate(bystanders(rng)):
         rows[at, list(row)] = list(row.values())
-    unit = statistic.peak * 2.0 ** -min(40, statistic.term_bits)
+    unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
     release = Opened(Entry(named("a sum"), 1.0, 1.0), statistic, unit)
     for relation in Neighbours:
         hunt = hunt_of(release, World(rows, RANGE), rng, QUICK)

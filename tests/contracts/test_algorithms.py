@@ -33,6 +33,7 @@ CASES: dict[str, Any] = {
     "frank-wolfe": FRANK_WOLFE,
     "frank-wolfe, ridge": replace(FRANK_WOLFE, local="ridge"),
     "frank-wolfe, usual steps": replace(FRANK_WOLFE, step="2/(t+2)"),
+    "frank-wolfe, noise by rounds": replace(FRANK_WOLFE, schedule="completed"),
     "frank-wolfe, item means": replace(FRANK_WOLFE, item_means=0.2),
     "frank-wolfe, private norm": replace(FRANK_WOLFE, item_means=0.1, row_norm="private"),
     "oja, power": replace(OJA, oja_rate="power"),
@@ -48,6 +49,9 @@ CASES: dict[str, Any] = {
     "projected gradient": tacit.ProjectedGradient(rounds=3),
     "projected gradient, item means": tacit.ProjectedGradient(
         rounds=3, rate="t^-1/2", item_means=0.2
+    ),
+    "projected gradient, noise by rounds": tacit.ProjectedGradient(
+        rounds=3, schedule="completed", filled_norm=4.0
     ),
     "cleansing, factors": tacit.Cleansing(rank=3),
     "projected gradient, own bound": tacit.ProjectedGradient(rounds=3, filled_norm=8.0),
@@ -401,18 +405,18 @@ WRONG: dict[type, list[tuple[str, Any]]] = {
         ("rounds", 0), ("rounds", 1001), ("rounds", 2.5), ("rounds", True),
         ("nuclear_norm", 0), ("nuclear_norm", math.inf), ("nuclear_norm", "small"),
         ("rate", 0), ("rate", 1.5), ("rate", math.nan), ("rate", "t^-2"), ("rate", None),
-        ("filled_norm", 0), ("filled_norm", -1.0), ("filled_norm", math.nan),
-        ("filled_norm", "long"),
+        ("filled_norm", 0), ("filled_norm", math.nan), ("filled_norm", "long"),
+        ("schedule", 99), ("schedule", (1.0, 2.0)), ("schedule", [1.0] * 5),
+        ("schedule", (0.0,) * 5), ("schedule", math.nan), ("schedule", "fast"),
     ],
     tacit.Cleansing: [
         *COMMON,
         ("rank", 0), ("rank", 1.5), ("nearest", 0), ("nearest", True), ("local", "ridge"),
         ("clip", 0), ("clip", math.inf), ("clip", "tight"), ("beta_m", 0), ("beta_m", math.nan),
         ("beta_p", -1), ("beta_p", None), ("beta", 0.0), ("beta", math.inf),
+        ("cleaning", "none"), ("cleaning", None), ("beta_diagonal", 0), ("beta_diagonal", "same"),
         ("shares", (0.5, 0.5)), ("shares", (0.5, 0.5, 0.5)), ("shares", (1.0, 0.0, 0.0)),
         ("shares", [0.1, 0.6, 0.3]), ("shares", 0.3), ("shares", ("a", "b", "c")),
-        ("cleaning", "mm10"), ("cleaning", None), ("beta_diagonal", 0), ("beta_diagonal", math.inf),
-        ("beta_diagonal", "strong"),
     ],
     tacit.ALS: [
         *COMMON, *STARTED,

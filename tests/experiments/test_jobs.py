@@ -1,10 +1,12 @@
 """Jobs: the same key for the same work, another for any other; settings chosen by trials alone."""
 
+import math
 from dataclasses import replace
 
 import pytest
 from tests.experiments.small import made_up_row, small
 
+from tacit.experiments import parse_experiment
 from tacit.experiments.jobs import Job, cells_of
 
 JOB = Job({"synthetic": "few", "test_share": 0.01}, "svd", {"rank": 3}, 1.0, draw=2)
@@ -73,3 +75,48 @@ def test_yardsticks_are_run_once_a_draw_whatever_epsilon() -> None:
     cells = [c for c in cells_of(small(), {}) if c.method.is_yardstick]
     assert [cell.epsilon for cell in cells] == [None, None]
     assert [len(cell.runs) for cell in cells] == [3, 3]
+
+
+IN_STAGES = """
+title = "In stages"
+about = "One method, tuned twice."
+draws = 2
+epsilons = [0.5, 2, 5, inf]
+
+[[datasets]]
+synthetic = "few"
+
+[[methods]]
+algorithm = "svd"
+tune = [{ rank = [1, 2, 3] }, { eigen = ["exact", "power"], rank = [2, 4] }]
+tuned_at = [1, inf]
+"""
+
+
+def test_later_grids_are_searched_with_the_best_of_the_earlier_ones() -> None:
+    experiment = parse_experiment("mine", IN_STAGES)
+    first = cells_of(experiment, {})
+    assert [[job.settings for job in cell.trials] for cell in first] == [
+        [{"rank": 1}, {"rank": 2}, {"rank": 3}]
+    ] * 4
+    rows = {job.key: made_up_row(job) for cell in first for job in cell.trials}
+    second = cells_of(experiment, rows)
+    tried = [job.settings for job in second[0].trials[3:]]
+    assert tried == [
+        {"rank": rank, "eigen": eigen} for eigen in ("exact", "power") for rank in (2, 4)
+    ]
+    assert not any(cell.runs for cell in second)
+    rows |= {job.key: made_up_row(job) for cell in second for job in cell.trials}
+    for cell in cells_of(experiment, rows):
+        assert [job.settings for job in cell.runs] == [{"rank": 2, "eigen": "exact"}] * 2
+
+
+def test_settings_are_tuned_at_the_nearest_epsilon_and_used_at_their_own() -> None:
+    experiment = parse_experiment("mine", IN_STAGES)
+    cells = cells_of(experiment, {})
+    tuned = [{job.epsilon for job in cell.trials} for cell in cells]
+    assert tuned == [{1.0}, {1.0}, {1.0}, {math.inf}]
+    method = replace(experiment.methods[0], tuned_at=(0.1, 1.0, 5.0))
+    places = (0.2, 0.5, 2.0, 5.0, math.inf)
+    assert [method.tuning_epsilon(place) for place in places] == [0.1, 1.0, 1.0, 5.0, 5.0]
+    assert replace(method, tuned_at=None).tuning_epsilon(0.2) == 0.2

@@ -10,6 +10,7 @@ import tacit
 from tacit.algorithms import ALGORITHMS
 from tacit.errors import ConfigError
 from tacit.experiments import parse_experiment, read_experiment
+from tacit.experiments.described import multiple_of_truth, points_of_grid
 from tacit.experiments.places import experiment_names
 
 GOOD = """
@@ -45,7 +46,8 @@ def test_a_file_says_what_is_run() -> None:
     assert found.datasets[0].facts == {"synthetic": "few", "test_share": 0.01}
     assert found.methods[0].settings == {"rounds": 4, "max_ratings": 80}
     assert found.methods[1].settings == {}
-    assert len(found.methods[1].candidates()) == 4
+    assert [len(points_of_grid({}, grid)) for grid in found.methods[1].grids] == [4]
+    assert found.methods[0].grids == ()
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,21 @@ def test_a_file_says_what_is_run() -> None:
         (changed("rounds = 4", "turns = 1"), "turns: frank-wolfe has no such setting"),
         (changed("rank = [1, 3]", "rank = [1, 0]"), "methods 2: rank=0"),
         (changed("rank = [1, 3]", "rank = 1"), "tune.rank=1: expected a list"),
+        (changed("tune = {", "tune = 3 # {"), "tune=3: expected a table of lists"),
+        (
+            changed("tune = { rank", "tune = [{}, { rank").replace('"power"] }', '"power"] }]'),
+            "tune",
+        ),
+        (
+            changed("tune = { rank", "tune = [{ rank").replace(
+                '"power"] }', '"power"] }, { steps = [0] }]'
+            ),
+            "steps",
+        ),
+        (GOOD + "tuned_at = [2, 1]\n", "tuned_at"),
+        (GOOD + 'like = "nobody"\n', "no method has the label 'nobody'"),
+        (changed("rounds = 4", 'nuclear_norm = "twice truth"'), "nuclear_norm='twice truth'"),
+        (changed("rounds = 4", 'rounds = "truth"'), "rounds='truth'"),
         (changed('label = "tuned"', 'label = "frank-wolfe"'), "given twice"),
         (changed("max_ratings = 80", 'max_ratings = "some"'), "max_ratings='some'"),
         ('leader = "nobody"\n' + GOOD, "no method has the label 'nobody'"),
@@ -86,6 +103,14 @@ def test_every_slip_is_named(text: str, words: str) -> None:
         parse_experiment("mine", text)
     assert "mine.toml" in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_a_norm_may_be_a_multiple_of_the_true_one() -> None:
+    settings = 'nuclear_norm = "1.6 truth", rounds = "theory"'
+    found = parse_experiment("mine", changed("rounds = 4", settings))
+    assert multiple_of_truth(found.methods[0].settings["nuclear_norm"]) == 1.6
+    for wrong in ("1.6truth", "-1 truth", "truth 2", "1e3 truth", "", 1.6, None):
+        assert multiple_of_truth(wrong) is None
 
 
 @pytest.mark.parametrize("name", experiment_names())

@@ -22,7 +22,7 @@ import polars as pl
 import tacit
 from tacit.certificate import Certificate
 from tacit.errors import ConfigError, DataError, ModelFileError, SignatureError, TacitError
-from tacit.tables import read_own_ratings
+from tacit.readers import read_own_ratings
 from tests.fuzz.mutators import mutated, mutated_header, mutated_json
 
 STARS = (0.5, 5.0)

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit import parquet_guard
-from tacit.compact_thrift import Unsound, read_structure
 from tacit.errors import DataError
-from tacit.parquet_guard import checked_footer
+from tacit.parquet_guard import Unsound, checked_footer, read_structure
 from tests.fuzz.subjects import SUBJECTS, numbered_frame, parquet_of
 
 SOUND = {sound.name: sound.content for sound in SUBJECTS["parquet"].sound()}

@@ -40,7 +40,7 @@ ACCOUNTS = (
               "noisy = mechanism.release(_SUMS, ItemSums(self._bounds(facts), "
               "facts.rating_range))",
               "statistic = ItemSums(self._bounds(facts), facts.rating_range)\n"
-              "noisy = mechanism._engine.sum(statistic, 2.0 ** (-20))._units * 2.0 ** (-20)"),),
+              "noisy = mechanism._engine.sum(statistic, 2.0 ** (-20))._exact_sum * 2.0 ** (-20)"),),
         (WALLS + "test_only_the_mechanism_opens_a_bounded_sum",
          EVERY_SUM + "[frank-wolfe, item means-replace]"),
     ),
@@ -49,7 +49,7 @@ ACCOUNTS = (
         "a quantile of everyone's rows is in the model",
         (Edit(PREPARATION, "Preparation._prepared",
               "mechanism.release(NORMS, statistic)",
-              "mechanism._engine.sum(statistic, 2.0 ** (-20))._units * 2.0 ** (-20)"),),
+              "mechanism._engine.sum(statistic, 2.0 ** (-20))._exact_sum * 2.0 ** (-20)"),),
         (WALLS + "test_only_the_mechanism_opens_a_bounded_sum",
          EVERY_SUM + "[frank-wolfe, private norm-replace]"),
     ),

@@ -5,9 +5,10 @@ from tests.mutants.mutant import Mutant
 
 LOOPS = "kernels/residuals.py"
 ROWS = "kernels/rows.py"
+QUANTISER = "kernels/quantise.py"
 ITEMS = "kernels/items.py"
-STATISTICS = "private/statistics.py"
-COUNTS = "private/counts.py"
+COVARIANCE = "private/statistics/covariance.py"
+BASE = "private/statistic.py"
 
 FIRST = "tests/privacy/test_sensitivity.py::"
 MORE = "tests/privacy/test_sensitivity_more.py::"
@@ -21,11 +22,11 @@ NOBODY_ELSE = "test_a_users_row_moves_nobody_elses_term"
 ORDER = "test_sums_do_not_depend_on_threads_or_order"
 
 NO_CLIP = (
-    Edit(LOOPS, "_quantise",
-         "min(1.0, quanta.bound / norm) if norm > 0 else 1.0",
-         "1.0"),
-    Edit(LOOPS, "_quantise",
-         "squared <= quanta.most_squared",
+    Edit(LOOPS, "covariance",
+         "clip_factor(np.sqrt(_dot(residual, residual)), quanta.bound) / quanta.quantum",
+         "1.0 / quanta.quantum"),
+    Edit(QUANTISER, "quantise",
+         "squared <= most_squared",
          "squared >= 0"),
 )  # fmt: skip
 
@@ -40,9 +41,9 @@ BOUNDS = (
         "the sum is clipped, not its terms",
         "the bound holds for everyone together, and for nobody by herself",
         (*NO_CLIP,
-         Edit(STATISTICS, "ResidualCovariance.units",
+         Edit(COVARIANCE, "ResidualCovariance.finish",
               "return total + np.triu(total, 1).T",
-              "most = rows.n_users * quanta.most_squared\n"
+              "most = 24 * 2.0**40\n"
               "length = float(np.linalg.norm(total.astype(np.float64)))\n"
               "total = (total * min(1.0, most / max(length, 1.0))).astype(np.int64)\n"
               "return total + np.triu(total, 1).T")),
@@ -58,7 +59,7 @@ BOUNDS = (
         "products are not clipped",
         "as above, for Algorithm 2",
         (Edit(LOOPS, "product",
-              "_shorten(residual, quanta.bound, 1.0)",
+              "_shorten(residual, bound, 1.0)",
               ""),),
         (MORE + FURTHER + "[product, three columns, after steps, tight clip]",),
     ),
@@ -98,16 +99,16 @@ BOUNDS = (
         "the cap on ratings a user is forgotten",
         "the certificate names a cap that nothing keeps",
         (Edit("private/rows.py", "_choice",
-              "bounds.most is None or not np.any(lengths > bounds.most)",
+              "most is None or not np.any(lengths > most)",
               "True"),),
         (FIRST + "test_a_forgotten_contribution_cap_would_be_noticed",),
     ),
     Mutant(
         "the number of ratings is counted without the cap",
         "one person's list moves it by more than is paid for",
-        (Edit(COUNTS, "RatingCount.units",
-              "np.minimum(np.diff(arrays.indptr), self.most)",
-              "np.diff(arrays.indptr)"),),
+        (Edit("private/statistics/rating_count.py", "RatingCount.adder",
+              "np.minimum(np.diff(indptr[lo : hi + 1]), self.max_ratings).sum()",
+              "np.diff(indptr[lo : hi + 1]).sum()"),),
         (MORE + "test_terms_are_all_that_moves_a_sum[rating count, rows not shortened]",),
     ),
     Mutant(
@@ -146,23 +147,23 @@ BOUNDS = (
     Mutant(
         "sums in single precision instead of integers",
         "what one person adds depends on who came before, and no bound is exact",
-        (Edit(STATISTICS, "ResidualCovariance.units",
-              "np.int64",
-              "np.float32"),),
+        (Edit(BASE, "Statistic.integer_sum",
+              "np.zeros(self.loop_shape, dtype=np.int64)",
+              "np.zeros(self.loop_shape, dtype=np.float32)"),),
         (TAUGHT + "test_sums_are_integers_and_exact_on_the_finest_grid[first covariance]",),
     ),
     Mutant(
         "sums in double precision instead of integers",
         "as above, and much harder to see: 53 bits are enough for small tests",
-        (Edit(STATISTICS, "ResidualCovariance.units",
-              "np.int64",
-              "np.float64"),),
+        (Edit(BASE, "Statistic.integer_sum",
+              "np.zeros(self.loop_shape, dtype=np.int64)",
+              "np.zeros(self.loop_shape, dtype=np.float64)"),),
         (TAUGHT + "test_sums_are_integers_and_exact_on_the_finest_grid[first covariance]",),
     ),
     Mutant(
         "sqrt2 of replace is left out for covariances",
         "the paper's slip: mu is 41 % higher than stated",
-        (Edit(STATISTICS, "outer_products",
+        (Edit(BASE, "outer_product",
               "math.sqrt(2.0) * bound ** 2",
               "bound ** 2"),),
         (FIRST + FURTHER + "[first covariance, no centring]",),
@@ -170,7 +171,7 @@ BOUNDS = (
     Mutant(
         "sqrt2 of replace is left out for blocks of several columns",
         "as above, for the block form",
-        (Edit(STATISTICS, "product_sensitivity",
+        (Edit("private/statistics/product.py", "product_sensitivity",
               "term if columns == 1 else math.sqrt(2.0) * term",
               "term"),),
         (MORE + "test_the_product_bound_is_reached_with_several_columns",
@@ -179,7 +180,7 @@ BOUNDS = (
     Mutant(
         "columns need not be orthonormal",
         "Algorithm 2 as printed: its first step has the sensitivity of a long vector",
-        (Edit(STATISTICS, "_check_orthonormal",
+        (Edit("private/statistics/residual.py", "check_orthonormal",
               "not np.allclose(block.T @ block, np.eye(columns), rtol=0.0, atol=1e-09 "
               "/ columns)",
               "False and (not np.allclose(block.T @ block, np.eye(columns), rtol=0.0, "
@@ -190,15 +191,15 @@ BOUNDS = (
     Mutant(
         "replacing a row is taken to cost no more than removing it, for sums of rows",
         "half of the noise that is needed",
-        (Edit(COUNTS, "RowSums.sensitivity",
-              "2 * self.bounds.norm",
-              "self.bounds.norm"),),
+        (Edit("private/statistics/row_sums.py", "RowSums.sensitivity",
+              "any_vector(self.bounds.norm)",
+              "Sensitivity(self.bounds.norm, self.bounds.norm)"),),
         (MOMENTS + FURTHER + "[row sums]",),
     ),
     Mutant(
         "the sensitivity of item sums forgets that counts are released beside them",
         "mu is 41 % higher than stated",
-        (Edit(COUNTS, "ItemSums",
+        (Edit("private/statistics/item_sums.py", "ItemSums",
               "Sensitivity(add_remove=math.sqrt(2.0), replace=2.0)",
               "Sensitivity(add_remove=1.0, replace=math.sqrt(2.0))"),),
         (FIRST + FURTHER + "[item sums]",),
@@ -206,7 +207,7 @@ BOUNDS = (
     Mutant(
         "variances beyond the cap are not cut off",
         "one person of wild taste shows in the spreads",
-        (Edit("kernels/spreads.py", "user_spreads",
+        (Edit("kernels/user_moments.py", "user_moments",
               "min(1.0, variance / cap)",
               "variance / cap"),),
         (MOMENTS + FURTHER + "[spreads of a narrow half]",),
@@ -217,8 +218,8 @@ BOUNDS = (
         (Edit("kernels/filled.py", "descend",
               "total <= norm * norm",
               "total >= 0.0"),
-         Edit("kernels/filled.py", "quantise_rows",
-              "squared <= quanta.most_squared",
+         Edit(QUANTISER, "quantise",
+              "squared <= most_squared",
               "squared >= 0.0")),
         (MORE + FURTHER + "[filled covariance after three steps, tight clip]",),
     ),
@@ -229,15 +230,15 @@ BOUNDS = (
               "np.sum(errors * errors)",
               "np.max(errors * errors)"),
          Edit("kernels/factors.py", "_add_clipped",
-              "squared <= quanta.most_squared",
-              "squared <= errors.size * quanta.most_squared")),
+              "quantise(terms, factor, quanta.most_squared, integers)",
+              "quantise(terms, factor, errors.size * quanta.most_squared, integers)")),
         (MORE + FURTHER + "[factor gradient]",),
     ),
     Mutant(
         "weights of items are used as they are, not made one vector of norm 1",
         "someone who rated many items counts in all of them with full weight",
         (Edit("kernels/normal_equations.py", "normal_equations",
-              "_quantise(item_weights[items], np.inf, quanta.most_squared, weights)",
+              "quantise(hers, factor, quanta.most_squared, weights)",
               "for p in range(stop - start):\n"
               "    weights[p] = np.int64(min(1.0, item_weights[items[p]]) * "
               "np.sqrt(quanta.most_squared))"),),
@@ -247,7 +248,7 @@ BOUNDS = (
         "own factors are not clipped in normal equations",
         "someone with an unusual row has factors of any length",
         (Edit("kernels/normal_equations.py", "normal_equations",
-              "_quantise(solved, quanta.factor, quanta.most_squared, own)",
+              "quantise(solved, factor, quanta.most_squared, own)",
               "for k in range(rank):\n"
               "    own[k] = np.int64(np.rint(solved[k] * quanta.factor))"),),
         (EQUATIONS + FURTHER + "[even]",),
@@ -255,7 +256,7 @@ BOUNDS = (
     Mutant(
         "G and b of the normal equations are taken for independent",
         "the bound of replace is that of two orthogonal terms, which they need not be",
-        (Edit("private/normal_equations.py", "equations_sensitivity",
+        (Edit("private/statistics/normal_equations.py", "equations_sensitivity",
               "math.sqrt(2.0) * (1 + ratio ** 2 / 2) if ratio ** 2 <= 2 else 2 * ratio",
               "math.sqrt(2.0 + 2.0 * ratio ** 2)"),),
         (EQUATIONS + "test_the_stated_bound_is_the_maximum_of_the_proof",
@@ -265,11 +266,11 @@ BOUNDS = (
         "losses on held-out ratings are not clipped",
         "a search among rules tells who is hard to please",
         (Edit("kernels/holdout.py", "add_losses",
-              "min(1.0, quanta.bound / norm)",
-              "1.0"),
-         Edit("kernels/holdout.py", "add_losses",
-              "squared > quanta.most_squared",
-              "squared == quanta.most_squared + 1")),
+              "clip_factor(norm_of(centred), quanta.bound) / quanta.quantum",
+              "1.0 / quanta.quantum"),
+         Edit(QUANTISER, "quantise",
+              "squared <= most_squared",
+              "squared >= 0.0")),
         (PREPARED + FURTHER + "[held-out losses of two rules]",),
     ),
     Mutant(
@@ -291,7 +292,7 @@ BOUNDS = (
     Mutant(
         "numpy warns where one person's score overflows",
         "the warning tells that such a row is there",
-        (Edit("private/holdout.py", "HeldOutLosses._losses_of",
+        (Edit("private/statistics/holdout_losses.py", "HeldOutLosses._losses_of",
               "np.errstate(all='ignore')",
               "np.errstate(all='warn')"),),
         (TAUGHT + "test_scores_that_overflow_are_not_spoken_of",),
@@ -299,7 +300,7 @@ BOUNDS = (
     Mutant(
         "sixteen times as many rows are added at a time as doubles can hold",
         "with 14,000 users the sum is off by some units, in which others have a part",
-        (Edit("private/filled.py", "", "_BLOCK = 1024", "_BLOCK = 16384"),),
+        (Edit("private/statistics/filled_covariance.py", "", "_BLOCK = 1024", "_BLOCK = 16384"),),
         (TAUGHT + "test_rows_filled_in_are_summed_exactly_however_many_there_are",),
     ),
 )  # fmt: skip

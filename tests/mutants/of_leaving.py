@@ -20,10 +20,10 @@ LEAVING = (
         "a line in the log of the trust zone, with a number from the ratings",
         "the log is kept for years, and read by many",
         (Edit("private/rows.py", "_bound",
-              "indptr, items, values = _choice(ratings, bounds, each)",
+              "indptr, items, values = _choice(ratings, bounds, run)",
               "import logging\n"
               "logging.getLogger(__name__).debug('%d ratings', ratings.items.size)\n"
-              "indptr, items, values = _choice(ratings, bounds, each)"),),
+              "indptr, items, values = _choice(ratings, bounds, run)"),),
         (WALLS + "test_the_trust_zone_writes_no_logs[private/rows.py]",
          ONLY + "[frank-wolfe]"),
     ),
@@ -187,9 +187,9 @@ LEAVING = (
         "an error shows whose ratings it is about",
         "as above, with her name",
         (Edit("assembly.py", "assembled",
-              "check_rows(rows, names, rules.duplicates)",
+              "_check_rows(settled, names, rules.duplicates)",
               "named = names | {'user': f'user of {users.ids(np.arange(1))[0]}'}\n"
-              "check_rows(rows, named, rules.duplicates)"),),
+              "_check_rows(settled, named, rules.duplicates)"),),
         (REFUSED + "test_bad_frames_are_refused[repeated]",),
     ),
     Mutant(
@@ -203,9 +203,9 @@ LEAVING = (
     Mutant(
         "a sum before noise can be pickled",
         "it goes to another process, a cache, a file",
-        (Edit("private/statistics.py", "BoundedSum",
+        (Edit("private/statistic.py", "BoundedSum",
               "def __reduce__(self) -> NoReturn:\n"
-              "    raise PrivacyError('a sum before noise cannot be pickled')",
+              "    raise PrivacyError('a sum before noise cannot be pickled; seal it')",
               ""),),
         (MECHANISM + "test_what_is_private_neither_prints_nor_pickles[secret0]",),
     ),

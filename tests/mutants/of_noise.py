@@ -203,14 +203,14 @@ NOISE = (
         "each thread's engine adds its own noise",
         "noise outside of the ledger, and as much as there are cores",
         (Edit("engines/threads.py", "",
-              "from tacit.private.statistics import BoundedSum, Statistic",
-              "from tacit.private.sampler import SystemNoise, floor_normals\n"
-              "from tacit.private.statistics import BoundedSum, Statistic"),
+              "from tacit.private.rows import Rows, Run",
+              "from tacit.private.rows import Rows, Run\n"
+              "from tacit.private.sampler import SystemNoise, floor_normals"),
          Edit("engines/threads.py", "ThreadEngine.sum",
-              "return BoundedSum(statistic.units(self._rows, unit, self._each), unit)",
-              "units = statistic.units(self._rows, unit, self._each)\n"
+              "return statistic.bounded_sum(self._rows, unit, Run(self._each, self.loops))",
+              "units = statistic.integer_sum(self._rows, unit, Run(self._each, self.loops))\n"
               "noise = floor_normals(SystemNoise(), units.size, 20)\n"
-              "return BoundedSum(units + noise.reshape(units.shape), unit)")),
+              "return BoundedSum(units + noise.reshape(units.shape), unit, statistic)")),
         (WALLS + "test_only_the_mechanism_draws_noise",
          FITS + "test_releases_do_not_depend_on_threads_or_the_order_of_users"),
     ),

@@ -14,8 +14,8 @@ from tests.paper.test_algorithm_1 import problem
 from tests.privacy.test_sensitivity import ITEMS, Row, random_row, summed
 
 import tacit
-from tacit.private.gradients import FactorGradient
 from tacit.private.rows import RowBounds
+from tacit.private.statistics import FactorGradient
 
 M, N, T = 60, 12, 4
 SETTINGS: dict[str, Any] = {

@@ -77,6 +77,41 @@ def test_every_row_resolves() -> None:
     assert [problem for row in rows for problem in problems_of_row(row)] == []
 
 
+def checks_something(function: ast.FunctionDef) -> bool:
+    """Whether a test can fail: it asserts, expects an error, or hands over to what asserts."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert):
+            return True
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            if called == "raises" or called.startswith("assert"):
+                return True
+    return False
+
+
+def test_every_test_of_the_map_checks_something() -> None:
+    """What it checks is for readers to judge; that it is more than a name is not."""
+    named = {match.groups() for match in TEST.finditer(MAP.read_text())}
+    assert len(named) > 60
+    idle = []
+    for path, name in sorted(named):
+        tree = ast.parse((ROOT / path).read_text())
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        idle += [
+            f"{path}::{name}"
+            for function in functions
+            if function.name == name and not checks_something(function)
+        ]
+    assert idle == []
+
+
+def test_a_test_that_checks_nothing_is_noticed() -> None:
+    for source, checks in (("assert x", True), ("len(x)", False), ("assert_identical(x)", True)):
+        (function,) = ast.parse(f"def test_it(x):\n    {source}").body
+        assert isinstance(function, ast.FunctionDef)
+        assert checks_something(function) is checks
+
+
 def test_every_numbered_thing_of_the_paper_has_a_row() -> None:
     places = [place for row in rows_of(MAP.read_text()) for place in row.split("|")[1].split(", ")]
     assert [thing for thing in NUMBERED if thing not in [place.strip() for place in places]] == []

@@ -17,7 +17,7 @@ ITEMS = 200
 def test_sums_do_not_depend_on_the_threads_of_blas() -> None:
     ratings = ratings_for(0, users=1100, items=ITEMS, per_user=20)  # more than one block of users
     statistic = ResidualCovariance(RowBounds(None, np.full(ITEMS, 3.0), True, 3.0), (), 3.0)
-    unit = statistic.peak * 2.0 ** -min(40, statistic.term_bits)
+    unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
     found = []
     for threads in (1, 3):
         engine = tacit.ThreadEngine(1)
@@ -26,5 +26,5 @@ def test_sums_do_not_depend_on_the_threads_of_blas() -> None:
             assert {
                 one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"
             } == {threads}
-            found.append(engine.sum(statistic, unit)._units)
+            found.append(engine.sum(statistic, unit)._exact_sum)
     assert np.array_equal(*found)

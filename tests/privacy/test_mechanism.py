@@ -16,7 +16,8 @@ from tacit.private import mechanism as mechanism_module
 from tacit.private.mechanism import Mechanism, Numerics
 from tacit.private.rows import Rows
 from tacit.private.sampler import SeededNoiseUnsafe
-from tacit.private.statistics import BoundedSum
+from tacit.private.statistic import BoundedSum
+from tacit.private.statistics import UserCount
 
 ALARM = 1e-4
 ITEMS = 60
@@ -30,7 +31,7 @@ class Silence:
     shape: tuple[int, ...] = (ITEMS, ITEMS)
     symmetric: bool = True
     sensitivity: Sensitivity = field(default=BOUND)
-    peak: float = 1.0
+    max_entry: float = 1.0
     term_bits: int = 52
 
 
@@ -43,7 +44,7 @@ class SilentEngine:
         pass
 
     def sum(self, statistic: Silence, unit: float) -> BoundedSum:
-        return BoundedSum(np.zeros(statistic.shape, dtype=np.int64), unit)
+        return BoundedSum(np.zeros(statistic.shape, dtype=np.int64), unit, statistic)  # type: ignore[arg-type]
 
 
 def releases(statistic: Silence, count: int, relation: str = "replace") -> tuple[np.ndarray, float]:
@@ -127,7 +128,9 @@ def test_more_users_than_sums_have_room_for() -> None:
         Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release(named("r 1"), Silence())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("secret", [BoundedSum(np.array([123456]), 1.0), Rows(ratings_for(0))])
+@pytest.mark.parametrize(
+    "secret", [BoundedSum(np.array([123456]), 1.0, UserCount()), Rows(ratings_for(0))]
+)
 def test_what_is_private_neither_prints_nor_pickles(secret: object) -> None:
     assert "nothing to see" in repr(secret) + str(secret)
     assert "123456" not in repr(secret)
@@ -153,7 +156,7 @@ def test_the_largest_sum_and_the_largest_noise_do_not_wrap_around(
     class Full(SilentEngine):
         def sum(self, statistic: Silence, unit: float) -> BoundedSum:
             self.unit = unit
-            return BoundedSum(np.full(statistic.shape, sign << 61, dtype=np.int64), unit)
+            return BoundedSum(np.full(statistic.shape, sign << 61), unit, statistic)  # type: ignore[arg-type]
 
     furthest = 2**62 - 1 if sign > 0 else -(2**62)
     monkeypatch.setattr(

@@ -8,7 +8,8 @@ import numpy as np
 import tacit
 from tacit.kernels.factors import factor_gradient
 from tacit.kernels.filled import map_rows
-from tacit.kernels.residuals import _BATCH, Quanta, StepArrays, covariance
+from tacit.kernels.quantise import Quanta
+from tacit.kernels.residuals import _BATCH, StepArrays, covariance
 from tacit.kernels.rows import RowArrays
 
 KERNELS = Path(tacit.__file__).parent / "kernels"

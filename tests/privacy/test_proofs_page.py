@@ -18,19 +18,24 @@ import pytest
 from tests.paper.test_paper_map import QUOTED, ROOT, TEST, functions_in, problem_of
 
 from tacit.budget import Sensitivity
-from tacit.private.counts import ItemCounts, ItemSums, RatingCount, RowSums, UserCount
-from tacit.private.filled import FilledCovariance
-from tacit.private.gradients import FactorGradient
-from tacit.private.holdout import HeldOutLosses, Holdout
-from tacit.private.normal_equations import NormalEquations
-from tacit.private.norms import RowNorms
 from tacit.private.rows import RowBounds
-from tacit.private.spreads import UserSpreads
 from tacit.private.statistics import (
     DescentMoments,
+    FactorGradient,
+    FilledCovariance,
+    HeldOutLosses,
+    Holdout,
+    ItemCounts,
+    ItemSums,
+    NormalEquations,
+    RatingCount,
     ResidualCovariance,
     ResidualEnergy,
     ResidualProduct,
+    RowNorms,
+    RowSums,
+    UserCount,
+    UserMoments,
 )
 
 PROOFS = ROOT / "docs" / "privacy" / "proofs.md"
@@ -49,11 +54,11 @@ def sections(text: str) -> dict[str, str]:
 def statistics() -> frozenset[str]:
     """The classes of the trust zone that sum over users."""
     found: set[str] = set()
-    for path in (SOURCE / "private").glob("*.py"):
+    for path in (SOURCE / "private").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef) and node.name != "Statistic":
+            if isinstance(node, ast.ClassDef) and not node.name.endswith("Statistic"):
                 methods = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
-                found |= {node.name} if "units" in methods else set()
+                found |= {node.name} if "adder" in methods else set()
     return frozenset(found)
 
 
@@ -127,7 +132,7 @@ CASES: dict[tuple[str, str], Any] = {
     ("ItemCounts", ""): ItemCounts(ITEMS),
     ("RowSums", ""): RowSums(RowBounds(XI, np.zeros(ITEMS), True, B)),
     ("RowNorms", ""): RowNorms(BOUNDS, np.array([1.0, 2.0])),
-    ("UserSpreads", ""): UserSpreads(BOUNDS, 1.0, 1.0, 1.0),
+    ("UserMoments", ""): UserMoments(BOUNDS, 1.0, 1.0, 1.0),
     ("HeldOutLosses", ""): HeldOutLosses((), ITEMS, (1.0, 5.0), Holdout(0.1, 0), C),
     ("RatingCount", ""): RatingCount(BOUNDS, XI),
     ("UserCount", ""): UserCount(),

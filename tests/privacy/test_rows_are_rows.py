@@ -9,8 +9,8 @@ import pytest
 
 from tacit import Catalogue, DataError, Ratings, ThreadEngine
 from tacit.private import rows as rows_module
-from tacit.private.counts import ItemCounts
 from tacit.private.rows import Rows
+from tacit.private.statistics import ItemCounts
 
 RANGE = (1.0, 5.0)
 ITEMS = 6
@@ -118,5 +118,5 @@ def test_a_repeated_item_would_break_a_bound(monkeypatch: pytest.MonkeyPatch) ->
     for ratings in (made([0, 2, 3], [0, 0, 1]), made([0, 0, 1], [1])):
         engine = ThreadEngine(1)
         engine.take(ratings)
-        terms.append(engine.sum(statistic, unit)._units * unit)
+        terms.append(engine.sum(statistic, unit)._exact_sum * unit)
     assert np.linalg.norm(terms[0] - terms[1]) > 1.4 * statistic.sensitivity.add_remove

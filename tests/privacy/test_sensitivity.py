@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from tacit import Catalogue, Ratings, ThreadEngine
-from tacit.private.counts import ItemSums, UserCount
 from tacit.private.local import RankOneStep
 from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualCovariance, Statistic
+from tacit.private.statistic import Statistic
+from tacit.private.statistics import ItemSums, ResidualCovariance, UserCount
 
 ITEMS, OTHERS = 10, 6
 RANGE = (1.0, 5.0)
@@ -57,8 +57,8 @@ def random_row(rng: np.random.Generator) -> Row:
 def summed(statistic: Statistic, rows: list[Row]) -> np.ndarray:
     engine = ThreadEngine(1)
     engine.take(ratings_of(rows))
-    unit = statistic.peak * 2.0 ** -min(40, statistic.term_bits)
-    return engine.sum(statistic, unit)._units * unit
+    unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
+    return engine.sum(statistic, unit)._exact_sum * unit
 
 
 def change(statistic: Statistic, others: list[Row], before: Row, after: Row | None) -> float:
@@ -203,8 +203,8 @@ def test_clipping_holds_in_integers_however_coarse_the_grid() -> None:
         engine = ThreadEngine(1)
         for _ in range(30):
             engine.take(ratings_of([random_row(rng), {0: 3.0}]))  # whose centred row is zero
-            unit = statistic.peak * 2.0**-bits
-            units = engine.sum(statistic, unit)._units
+            unit = statistic.max_entry * 2.0**-bits
+            units = engine.sum(statistic, unit)._exact_sum
             assert math.sqrt(float(np.sum(units.astype(float) ** 2))) * unit <= 9.0
 
 
@@ -216,9 +216,9 @@ def test_item_weights_hold_in_integers_however_fine_or_coarse_the_grid(bits: int
         engine = ThreadEngine(1)
         engine.take(ratings_of([*others, dict.fromkeys(range(count), 5.0)]))
         unit = 2.0**-bits
-        hers = engine.sum(statistic, unit)._units.astype(object)
+        hers = engine.sum(statistic, unit)._exact_sum.astype(object)
         engine.take(ratings_of([*others, {0: 5.0}]))
-        hers[:, 0] -= engine.sum(statistic, unit)._units[:, 0].astype(object) // 2
+        hers[:, 0] -= engine.sum(statistic, unit)._exact_sum[:, 0].astype(object) // 2
         assert sum(weight**2 for weight in hers[1]) <= 2 ** (2 * bits)
         assert all(abs(x) <= c for x, c in hers.T)
 
@@ -246,12 +246,12 @@ def assert_hers_is_the_whole_change(statistic: Statistic) -> None:
 def assert_no_order_matters(statistic: Statistic, bits: int) -> None:
     """Sums are the same integers whatever the threads and the order of users."""
     rows = [random_row(np.random.default_rng(seed)) for seed in range(40)]
-    unit = statistic.peak * 2.0**-bits
+    unit = statistic.max_entry * 2.0**-bits
     results = []
     for threads, order in ((1, rows), (3, rows), (2, rows[::-1])):
         engine = ThreadEngine(threads)
         engine.take(ratings_of(order))
-        results.append(engine.sum(statistic, unit)._units)
+        results.append(engine.sum(statistic, unit)._exact_sum)
     assert np.array_equal(results[0], results[1])
     assert np.array_equal(results[0], results[2])
 

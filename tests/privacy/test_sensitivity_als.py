@@ -22,15 +22,15 @@ from tests.privacy.test_sensitivity import (
 from tests.privacy.test_sensitivity_more import CLOSE, furthest, structured_pairs
 
 from tacit import PrivacyError, ThreadEngine
-from tacit.private.normal_equations import NormalEquations, equations_sensitivity
-from tacit.private.rows import RowBounds, Rows
+from tacit.private.rows import RowBounds, Rows, Run
+from tacit.private.statistics import NormalEquations, equations_sensitivity
 
 QUIET: Row = {ITEMS - 1: 3.0}  # her target is zero, so she adds nothing
 RATIOS = [0.3, 1.0, math.sqrt(2.0), 3.0]
 
 
 def row_bounds(entry: float = 2.0, *, centre: bool = False, most: int | None = None) -> RowBounds:
-    return RowBounds(most, np.full(ITEMS, 3.0), centre, math.inf, shrink=1.0, entry=entry)
+    return RowBounds(most, np.full(ITEMS, 3.0), centre, math.inf, bias_shrinkage=1.0, clip=entry)
 
 
 def factors(rank: int, scale: float = 1.0) -> np.ndarray:
@@ -94,8 +94,8 @@ def worst_pair(ratio: float) -> tuple[Row, Row]:
 
 def terms(statistic: NormalEquations, rows: list[Row], bits: int = 40) -> np.ndarray:
     """Return every user's own term: all that she can move by being there."""
-    held, unit = Rows(ratings_of(rows)), statistic.peak * 2.0**-bits
-    held.bounded(statistic.bounds, lambda task: [task(0, len(rows))])  # everyone's, once
+    held, unit = Rows(ratings_of(rows)), statistic.max_entry * 2.0**-bits
+    held.bounded(statistic.bounds, Run(lambda task: [task(0, len(rows))]))  # everyone's, once
     own = []
     for user in range(len(rows)):
 
@@ -104,7 +104,7 @@ def terms(statistic: NormalEquations, rows: list[Row], bits: int = 40) -> np.nda
         ) -> list[np.ndarray | None]:
             return [task(user, user + 1)]
 
-        own.append(statistic.units(held, unit, each).ravel() * unit)
+        own.append(statistic.integer_sum(held, unit, Run(each)).ravel() * unit)
     return np.array(own)
 
 
@@ -202,13 +202,13 @@ def test_bounds_hold_in_integers_however_coarse_or_fine_the_grid(case: str) -> N
         longest, distance, *_ = furthest(terms(statistic, rows, bits))
         assert longest <= statistic.sensitivity.add_remove * SLACK
         assert distance <= statistic.sensitivity.replace * SLACK
-        assert np.abs(terms(statistic, rows, bits)).max() <= statistic.peak * SLACK
+        assert np.abs(terms(statistic, rows, bits)).max() <= statistic.max_entry * SLACK
 
 
 def exact_sum(statistic: NormalEquations, rows: list[Row], threads: int) -> np.ndarray:
     engine = ThreadEngine(threads)
     engine.take(ratings_of(rows))
-    return engine.sum(statistic, statistic.peak * 2.0**-40)._units
+    return engine.sum(statistic, statistic.max_entry * 2.0**-40)._exact_sum
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

@@ -27,10 +27,9 @@ from tests.privacy.test_sensitivity import (
 )
 
 from tacit import Catalogue, PrivacyError, Ratings, ThreadEngine
-from tacit.private.counts import RowSums
 from tacit.private.rows import RowBounds
-from tacit.private.spreads import UserSpreads
-from tacit.private.statistics import ResidualCovariance, ResidualProduct, Statistic
+from tacit.private.statistic import Statistic
+from tacit.private.statistics import ResidualCovariance, ResidualProduct, RowSums, UserMoments
 
 LO, HI = RANGE
 MIDDLE, HALF = (LO + HI) / 2, (HI - LO) / 2
@@ -43,12 +42,12 @@ LONG = 1500
 def bounds(norm: float = NORM, items: int = ITEMS, most: int | None = None) -> RowBounds:
     """As Moments bounds rows; item means lie anywhere in the range."""
     offsets = np.random.default_rng(0).uniform(2.5, 3.5, items)
-    return RowBounds(most, offsets, True, norm, shrink=5.0, weighted=True)
+    return RowBounds(most, offsets, True, norm, bias_shrinkage=5.0, by_sqrt_count=True)
 
 
-def spreads(half: float = HALF, cap: float = CAP, items: int = ITEMS) -> UserSpreads:
+def spreads(half: float = HALF, cap: float = CAP, items: int = ITEMS) -> UserMoments:
     offsets = np.full(items, MIDDLE)
-    return UserSpreads(replace(bounds(math.inf, items), offsets=offsets), half, cap, USUAL)
+    return UserMoments(replace(bounds(math.inf, items), offsets=offsets), half, cap, USUAL)
 
 
 def block(items: int = ITEMS, columns: int = 3) -> np.ndarray:
@@ -126,12 +125,12 @@ def long_ratings(rows: list[Row]) -> Ratings:
 def term(statistic: Statistic, row: Row) -> np.ndarray:
     """What one person of the long catalogue adds, in numbers."""
     engine = ThreadEngine(1)
-    unit = statistic.peak * 2.0 ** -min(36, statistic.term_bits)
+    unit = statistic.max_entry * 2.0 ** -min(36, statistic.term_bits)
     others: list[Row] = [{0: 3.0}, {1: 4.0}]
     sums = []
     for rows in ([row, *others], others):
         engine.take(long_ratings(rows))
-        sums.append(engine.sum(statistic, unit)._units)
+        sums.append(engine.sum(statistic, unit)._exact_sum)
     return (sums[0] - sums[1]) * unit
 
 
@@ -224,10 +223,10 @@ def test_replacing_a_row_by_an_empty_one_is_as_bad_as_removing_it() -> None:
 def test_spreads_without_a_bound_are_refused(half: float, cap: float, usual: float) -> None:
     """A negative usual variance would give a term below 0, and two terms more than 1 apart."""
     with pytest.raises(PrivacyError, match="usual"):
-        UserSpreads(bounds(math.inf), half, cap, usual)
+        UserMoments(bounds(math.inf), half, cap, usual)
     astray = replace(bounds(math.inf), offsets=np.full(ITEMS, math.nan))
     with pytest.raises(PrivacyError, match="offsets"):
-        UserSpreads(astray, 1.0, 1.0, 1.0)
+        UserMoments(astray, 1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -242,13 +241,13 @@ def test_bounds_hold_in_integers_however_coarse_the_grid(case: str, bits: int) -
     statistic = CASES[case]()
     rng = np.random.default_rng(6)
     engine = ThreadEngine(1)
-    unit = statistic.peak * 2.0**-bits
+    unit = statistic.max_entry * 2.0**-bits
     other: Row = {0: 3.0}
     engine.take(ratings_of([other, other]))
-    twice = engine.sum(statistic, unit)._units
+    twice = engine.sum(statistic, unit)._exact_sum
     for _ in range(20):
         engine.take(ratings_of([random_row(rng), other]))
-        units = (engine.sum(statistic, unit)._units - twice // 2).astype(object)
+        units = (engine.sum(statistic, unit)._exact_sum - twice // 2).astype(object)
         assert float(np.sum(units**2)) * unit**2 <= statistic.sensitivity.add_remove**2
 
 

@@ -26,17 +26,17 @@ from tests.privacy.test_sensitivity import (
 )
 
 from tacit import EngineError, ThreadEngine
-from tacit.private.counts import RatingCount
-from tacit.private.filled import FilledCovariance
-from tacit.private.gradients import FactorGradient
 from tacit.private.local import LinearStep, RankOneStep
-from tacit.private.rows import RowBounds, Rows
+from tacit.private.rows import RowBounds, Rows, Run
+from tacit.private.statistic import Statistic
 from tacit.private.statistics import (
     DescentMoments,
+    FactorGradient,
+    FilledCovariance,
+    RatingCount,
     ResidualCovariance,
     ResidualEnergy,
     ResidualProduct,
-    Statistic,
 )
 
 CLOSE = 0.97
@@ -76,12 +76,14 @@ def filled(count: int, bound: float = 3.0, rate: float = 0.7) -> FilledCovarianc
 def cleansed(clip: float = 1.0, *, centre: bool = True, shrink: float = 4.0) -> RowBounds:
     """As Cleansing bounds rows for its covariance."""
     offsets = np.full(ITEMS, 3.0)
-    return RowBounds(None, offsets, centre, clip, shrink=shrink, entry=clip, weighted=True)
+    return RowBounds(
+        None, offsets, centre, clip, bias_shrinkage=shrink, clip=clip, by_sqrt_count=True
+    )
 
 
 def present(most: int | None = None) -> RowBounds:
     """As Cleansing bounds rows for its co-ratings."""
-    return RowBounds(most, np.zeros(ITEMS), False, 1.0, weighted=True, presence=True)
+    return RowBounds(most, np.zeros(ITEMS), False, 1.0, by_sqrt_count=True, binarise=True)
 
 
 def factors(rank: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
@@ -166,8 +168,8 @@ def terms(statistic: Statistic, rows: list[Row], bits: int = 40) -> np.ndarray:
         parts[:] = [np.array(part) for part in found]
         return found
 
-    unit = statistic.peak * 2.0 ** -min(bits, statistic.term_bits)
-    statistic.units(Rows(ratings_of(rows)), unit, each)
+    unit = statistic.max_entry * 2.0 ** -min(bits, statistic.term_bits)
+    statistic.integer_sum(Rows(ratings_of(rows)), unit, Run(each))
     own = np.array(parts) * unit
     if statistic.symmetric:
         own = np.triu(own) + np.swapaxes(np.triu(own, 1), 1, 2)
@@ -226,8 +228,10 @@ def test_terms_are_all_that_moves_a_sum(case: str) -> None:
         assert replaced <= stated.replace * SLACK
         if case in SUMS:
             one, other = terms(statistic, [before, after])
-            assert removed == pytest.approx(np.linalg.norm(one), abs=1e-7 * statistic.peak)
-            assert replaced == pytest.approx(np.linalg.norm(one - other), abs=1e-7 * statistic.peak)
+            assert removed == pytest.approx(np.linalg.norm(one), abs=1e-7 * statistic.max_entry)
+            assert replaced == pytest.approx(
+                np.linalg.norm(one - other), abs=1e-7 * statistic.max_entry
+            )
 
 
 def closeness(statistic: Statistic, before: Row, after: Row) -> tuple[float, float]:
@@ -385,12 +389,12 @@ def unclipped_gradient() -> tuple[Statistic, Statistic]:
 
 def unclipped_entries() -> tuple[Statistic, Statistic]:
     offsets = np.full(ITEMS, 3.0)
-    loose = RowBounds(None, offsets, True, 100.0, shrink=4.0, weighted=True)
+    loose = RowBounds(None, offsets, True, 100.0, bias_shrinkage=4.0, by_sqrt_count=True)
     return ResidualCovariance(loose, (), 100.0), ResidualCovariance(cleansed(), (), 1.0)
 
 
 def unweighted_co_ratings() -> tuple[Statistic, Statistic]:
-    loose = RowBounds(None, np.zeros(ITEMS), False, 100.0, presence=True)
+    loose = RowBounds(None, np.zeros(ITEMS), False, 100.0, binarise=True)
     return ResidualCovariance(loose, (), 100.0), ResidualCovariance(present(), (), 1.0)
 
 
@@ -437,8 +441,8 @@ def test_bounds_hold_in_integers_however_coarse_or_fine_the_grid(case: str) -> N
 def exact_sum(statistic: Statistic, rows: list[Row], threads: int) -> np.ndarray:
     engine = ThreadEngine(threads)
     engine.take(ratings_of(rows))
-    unit = statistic.peak * 2.0 ** -min(40, statistic.term_bits)
-    return engine.sum(statistic, unit)._units
+    unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
+    return engine.sum(statistic, unit)._exact_sum
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -467,12 +471,12 @@ def test_a_users_row_moves_nobody_elses_term(case: str, threads: int) -> None:
 def test_sums_do_not_depend_on_threads_or_order(case: str) -> None:
     statistic = CASES[case]()
     rows = [random_row(np.random.default_rng(seed)) for seed in range(41)]
-    unit = statistic.peak * 2.0 ** -min(40, statistic.term_bits)
+    unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
     results = []
     for threads, order in ((1, rows), (3, rows), (40, rows), (2, rows[::-1])):
         engine = ThreadEngine(threads)
         engine.take(ratings_of(order))
-        results.append(engine.sum(statistic, unit)._units)
+        results.append(engine.sum(statistic, unit)._exact_sum)
     for result in results[1:]:
         assert np.array_equal(results[0], result)
 
@@ -513,4 +517,4 @@ def test_a_coarse_grid_is_refused_where_rounding_is_not_in_the_bound() -> None:
     engine = ThreadEngine(1)
     engine.take(ratings_of([{0: 5.0}, {1: 5.0}]))
     with pytest.raises(EngineError, match="too coarse"):
-        engine.sum(statistic, statistic.peak * 2.0**-20)
+        engine.sum(statistic, statistic.max_entry * 2.0**-20)

@@ -28,9 +28,9 @@ from tacit.audit.rating import rating, worst_rating
 from tacit.audit.subjects import Subject
 from tacit.budget import Neighbours, Sensitivity
 from tacit.ledger import Entry
-from tacit.private.counts import RowSums
 from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualCovariance, Statistic
+from tacit.private.statistic import Statistic
+from tacit.private.statistics import ResidualCovariance, RowSums
 
 CASES: dict[str, Callable[[], Statistic]] = {
     **test_sensitivity.CASES,
@@ -49,7 +49,7 @@ def found(statistic: Statistic, effort: Effort) -> tuple[Row, Row, float]:
     others = np.full((6, ITEMS), np.nan)
     for at, row in enumerate(bystanders(rng)):
         others[at, list(row)] = list(row.values())
-    unit = statistic.peak * 2.0 ** -min(40, statistic.term_bits)
+    unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
     release = Opened(Entry("a sum", 1.0, 1.0), statistic, unit)
     pair = worst_rating(hunt_of(release, World(others, RANGE), rng, effort))
     assert pair.after is not None
@@ -68,7 +68,7 @@ def test_one_rating_moves_a_sum_no_further_than_two_lists_may(case: str) -> None
 MIDDLE = np.full(ITEMS, 3.0)
 EXCEEDED: dict[str, tuple[Statistic, float]] = {
     "row sums": (
-        RowSums(RowBounds(8, MIDDLE, True, 0.5, shrink=5.0, weighted=True)), 1.99),
+        RowSums(RowBounds(8, MIDDLE, True, 0.5, bias_shrinkage=5.0, by_sqrt_count=True)), 1.99),
     "covariance": (ResidualCovariance(RowBounds(8, MIDDLE, True, 1.0), (), 1.0), 1.41),
 }  # fmt: skip
 

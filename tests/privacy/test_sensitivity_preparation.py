@@ -28,11 +28,9 @@ from tests.privacy.test_sensitivity import (
 
 from tacit import ThreadEngine
 from tacit.algorithms.row_norms import norm_edges
-from tacit.private.counts import ItemCounts
-from tacit.private.holdout import HeldOutLosses, Holdout
-from tacit.private.norms import RowNorms
 from tacit.private.rows import RowBounds
-from tacit.private.statistics import Statistic
+from tacit.private.statistic import Statistic
+from tacit.private.statistics import HeldOutLosses, Holdout, ItemCounts, RowNorms
 
 CLOSE = 0.97
 
@@ -139,14 +137,14 @@ def test_bounds_hold_in_integers_however_coarse_the_grid(case: str, bits: int) -
     statistic = CASES[case]()
     rng = np.random.default_rng(6)
     engine = ThreadEngine(1)
-    unit = statistic.peak * 2.0**-bits
+    unit = statistic.max_entry * 2.0**-bits
     most = statistic.sensitivity.add_remove
     other: Row = {0: 3.0}
     engine.take(ratings_of([other, other]))
-    twice = engine.sum(statistic, unit)._units
+    twice = engine.sum(statistic, unit)._exact_sum
     for _ in range(20):
         engine.take(ratings_of([random_row(rng), other]))
-        units = (engine.sum(statistic, unit)._units - twice // 2).astype(object).ravel()
+        units = (engine.sum(statistic, unit)._exact_sum - twice // 2).astype(object).ravel()
         assert float(sum(units**2)) * unit**2 <= most**2
 
 

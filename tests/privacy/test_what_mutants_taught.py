@@ -20,10 +20,10 @@ from tests.privacy.test_sensitivity import ITEMS, RANGE, Row, plain, random_row,
 
 import tacit
 from tacit.ledger import Ledger
-from tacit.private.holdout import HeldOutLosses, Holdout
 from tacit.private.mechanism import Mechanism
 from tacit.private.sampler import SeededNoiseUnsafe, floor_normals
-from tacit.private.statistics import ResidualEnergy, ResidualProduct, Statistic
+from tacit.private.statistic import Statistic
+from tacit.private.statistics import HeldOutLosses, Holdout, ResidualEnergy, ResidualProduct
 
 STATISTICS: dict[str, Callable[[], Statistic]] = {
     **test_sensitivity.CASES,
@@ -84,7 +84,7 @@ def test_sums_are_integers_and_exact_on_the_finest_grid(case: str) -> None:
     statistic = STATISTICS[case]()
     rng = np.random.default_rng(1)
     rows: list[Row] = [random_row(rng) for _ in range(8)]
-    unit = statistic.peak * 2.0**-statistic.term_bits
+    unit = statistic.max_entry * 2.0**-statistic.term_bits
     times = 101
     few, many = (units(statistic, rows * count, unit) for count in (1, times))
     assert many.dtype == np.int64
@@ -98,7 +98,7 @@ def test_rows_filled_in_are_summed_exactly_however_many_there_are() -> None:
     """
     statistic = test_sensitivity_more.filled(0)
     rows = [random_row(np.random.default_rng(seed)) for seed in range(8)]
-    unit = statistic.peak * 2.0**-statistic.term_bits
+    unit = statistic.max_entry * 2.0**-statistic.term_bits
     few, many = (units(statistic, rows * count, unit, threads=1) for count in (1, 1750))
     assert np.array_equal(many, few * 1750)
 
@@ -106,7 +106,7 @@ def test_rows_filled_in_are_summed_exactly_however_many_there_are() -> None:
 def units(statistic: Statistic, rows: list[Row], unit: float, threads: int = 2) -> np.ndarray:
     engine = tacit.ThreadEngine(threads)
     engine.take(ratings_of(rows))
-    return engine.sum(statistic, unit)._units
+    return engine.sum(statistic, unit)._exact_sum
 
 
 class Overflowing:
@@ -142,6 +142,6 @@ def test_columns_that_are_not_orthonormal_are_refused(scale: float) -> None:
     ]
     for statistic in wrong:
         with pytest.raises(tacit.PrivacyError, match="orthonormal"):
-            units(statistic, [{0: 5.0}, {1: 1.0}], statistic.peak * 2.0**-40)
+            units(statistic, [{0: 5.0}, {1: 1.0}], statistic.max_entry * 2.0**-40)
     right = ResidualProduct(plain(), (), 3.0, column)
-    assert units(right, [{0: 5.0}, {1: 1.0}], right.peak * 2.0**-40).any()
+    assert units(right, [{0: 5.0}, {1: 1.0}], right.max_entry * 2.0**-40).any()

@@ -2,29 +2,24 @@
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.algorithms.base import Facts, check_field
+from tacit._validate import Count, Positive, Range, Seed, Validated
+from tacit.algorithms.base import Facts
 from tacit.algorithms.eigen import start_block
 from tacit.algorithms.item_means import item_means
 from tacit.algorithms.preparation import (
-    check_most,
-    check_scale_or_none,
-    check_seed,
-    is_number,
-    is_whole,
     public_settings,
 )
 from tacit.cores import check_memory
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
-from tacit.private.counts import ItemSums, UserCount
 from tacit.private.mechanism import Mechanism
-from tacit.private.normal_equations import NormalEquations, equations_sensitivity
 from tacit.private.rows import RowBounds
+from tacit.private.statistics import ItemSums, NormalEquations, UserCount, equations_sensitivity
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["ALS"]
@@ -39,7 +34,7 @@ _LEAST_EIGENVALUE = 0.3  # of an item's G_j beside the one that it is expected t
 
 
 @dataclass(frozen=True, kw_only=True)
-class ALS:
+class ALS(Validated):
     """Alternating least squares: noisy normal equations of the item factors V, round by round.
 
     1. Item sums give offsets, and how often items are rated: their weights are count^-alpha.
@@ -55,40 +50,36 @@ class ALS:
 
     name: ClassVar[str] = "als"
 
-    rank: int | None = None
+    rank: Annotated[int, Range(1, 1000)] | None = None
     """Columns of V; noise may leave fewer. None: 16, or 8 where noise is strong."""
-    start_rank: int | None = None
+    start_rank: Annotated[int, Range(1, 1000)] | None = None
     """Columns of the public V of the first round; None: twice the rank."""
-    rounds: int | None = None
+    rounds: Annotated[int, Range(1, 100)] | None = None
     """T: releases of normal equations; None: 5, or 3 where noise is strong."""
-    means_share: float = 0.1
+    means_share: Annotated[float, Range(0, 0.9, "()")] = 0.1
     """Share of the budget for item sums."""
-    clip: float | None = None
+    clip: Positive | None = None
     """B: what is left of a rating is clipped to [-B, B]; None: 0.3 (hi - lo)."""
-    reach: float = 0.5
+    reach: Annotated[float, Range(1e-6, 1e6)] = 0.5
     """C, per norm that factors are expected to have: those of length beyond it are clipped."""
-    ratio: float = math.sqrt(2.0)
+    ratio: Annotated[float, Range(1e-6, 1e6)] = math.sqrt(2.0)
     """rho: the scale of b beside G in their joint release."""
-    alpha: float = 0.25
+    alpha: Annotated[float, Range(0, 1)] = 0.25
     """Of the item weights, count^-alpha: above 0 rare items get more than their share."""
-    frequent: float = 8.0
+    frequent: Annotated[float, Range(0, 1e6)] = 8.0
     """Items whose count is not above so many sds of its noise are left out: they have v_j = 0."""
     pooling: bool = True
     """Whether G_j is averaged with its expectation; False: as in DPALS."""
-    ridge: float | None = None
+    ridge: Positive | None = None
     """The variance of rating noise that users' own regressions assume; None: (hi - lo)^2/20."""
-    shrink: float = 5.0
+    shrink: Annotated[float, Range(0, 1e6)] = 5.0
     """Users' own means are taken as if they had this many more ratings at zero; by rule, fewer."""
-    max_ratings: int | None = None
+    max_ratings: Count | None = None
     """At most this many ratings of a user count; None: all."""
-    sampling_seed: int = 0
+    sampling_seed: Seed = 0
     """Of the choice of at most max_ratings ratings of a user."""
-    start_seed: int = 0
+    start_seed: Seed = 0
     """Of the public V that it begins with."""
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        _check(self)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve item sums, normal equations for each round, and users where they are needed."""
@@ -178,14 +169,14 @@ class ALS:
             offsets=bounds.offsets,
             noise=np.full(facts.n_items, self._ridge(facts)),
             centre=True,
-            shrink=bounds.shrink,
+            shrink=bounds.bias_shrinkage,
             source=ReleaseKind.EQUATIONS,
         )
 
     def _bounds(self, facts: Facts, offsets: Floats, shrink: float) -> RowBounds:
         return RowBounds(
             self.max_ratings, offsets, True, math.inf, self.sampling_seed,
-            shrink=shrink, entry=self._clip(facts),
+            bias_shrinkage=shrink, clip=self._clip(facts),
         )  # fmt: skip
 
     def _own_shrink(self, counts: Floats, noise_sd: float, facts: Facts) -> float:
@@ -277,7 +268,7 @@ def _equations(noisy: Floats, noise_sd: float, statistic: NormalEquations) -> _E
     rank = noisy.shape[1]
     grams = (noisy[:, :, :rank] + noisy[:, :, :rank].transpose(0, 2, 1)) / 2
     square = statistic.reach**2
-    scale = statistic.reach * statistic.bounds.entry / statistic.ratio
+    scale = statistic.reach * statistic.bounds.clip / statistic.ratio
     right = noisy[:, :, rank]
     return _Equations(grams * square, right * scale, noise_sd * square, noise_sd * scale)
 
@@ -351,26 +342,3 @@ def _limited(factors: Floats, most: float) -> Floats:
 
 def _width(facts: Facts) -> float:
     return facts.rating_range[1] - facts.rating_range[0]
-
-
-def _check(config: ALS) -> None:
-    for name, most in (("rank", 1000), ("start_rank", 1000), ("rounds", 100)):
-        value: Any = getattr(config, name)
-        fine = value is None or (is_whole(value) and 1 <= value <= most)
-        check_field(name, value, fine, f"1 to {most}, or None")
-    for name in ("clip", "ridge"):
-        check_scale_or_none(name, getattr(config, name))
-    for name in ("reach", "ratio"):
-        value = getattr(config, name)
-        fine = is_number(value) and 1e-6 <= value <= 1e6
-        check_field(name, value, fine, "a number from 1e-6 to 1e6")
-    for name, high in (("alpha", 1.0), ("frequent", 1e6), ("shrink", 1e6)):
-        value = getattr(config, name)
-        check_field(name, value, is_number(value) and 0 <= value <= high, f"0 to {high:g}")
-    share = config.means_share
-    fine = is_number(share) and 0 < share < 0.9
-    check_field("means_share", share, fine, "a share above 0 and below 0.9")
-    check_field("pooling", config.pooling, isinstance(config.pooling, bool), "true or false")
-    check_most(config.max_ratings)
-    check_seed("sampling_seed", config.sampling_seed)
-    check_seed("start_seed", config.start_seed)

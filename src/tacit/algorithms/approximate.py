@@ -2,22 +2,22 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.algorithms.base import Facts, check_field
+from tacit._validate import Count, Positive, Range
+from tacit.algorithms.base import Facts
 from tacit.algorithms.eigen import top_eigenpair
 from tacit.algorithms.frank_wolfe import replay_rule
-from tacit.algorithms.preparation import Preparation, check_scale_or_none, is_number, is_whole
+from tacit.algorithms.preparation import BudgetShare, Preparation
 from tacit.errors import ConfigError
 from tacit.ledger import Ledger
 from tacit.models.replay import ReplayRule
-from tacit.private.counts import RatingCount
 from tacit.private.local import RankOneStep
 from tacit.private.mechanism import Mechanism
-from tacit.private.statistics import DescentMoments, ResidualCovariance
+from tacit.private.statistics import DescentMoments, RatingCount, ResidualCovariance
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["ApproximateFrankWolfe", "approximate_eigenpair"]
@@ -40,32 +40,20 @@ class ApproximateFrankWolfe(Preparation):
 
     name: ClassVar[str] = "approximate-frank-wolfe"
 
-    rounds: int = 400
+    rounds: Annotated[int, Range(1, 100_000)] = 400
     """T."""
-    nuclear_norm: float | None = None
+    nuclear_norm: Positive | None = None
     """k; None: (hi - lo)/4 sqrt(users items)."""
-    slack: float = 0.0
+    slack: Annotated[float, Range(0, math.inf, "[)")] = 0.0
     """gamma, in units of F: how far from the best extreme point the oracle may be."""
     step: Literal["1/T", "2/(t+2)", "line-search"] = "line-search"
     """eta_t: Algorithm 3's, the usual one, or the best."""
-    gap: float = 0.0
+    gap: Annotated[float, Range(0, math.inf, "[)")] = 0.0
     """Stop when the duality gap is at most this."""
-    item_means: float = 0.1
+    item_means: BudgetShare = 0.1
     """Anything above 0: item means are taken off before all else, as in Section 4."""
-    max_ratings: int | None = None
+    max_ratings: Count | None = None
     """At most this many ratings of a user count; None: all."""
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        super().__post_init__()
-        rounds, norm = self.rounds, self.nuclear_norm
-        check_field("rounds", rounds, is_whole(rounds) and 1 <= rounds <= 100_000, "1 to 100000")
-        check_scale_or_none("nuclear_norm", norm)
-        for name in ("slack", "gap"):
-            value = getattr(self, name)
-            check_field(name, value, is_number(value) and 0 <= value < math.inf, "at least 0")
-        known = ("1/T", "2/(t+2)", "line-search")
-        check_field("step", self.step, self.step in known, "'1/T', '2/(t+2)' or 'line-search'")
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Refuse a budget; there is nothing to pay with."""

@@ -1,15 +1,14 @@
 """What every algorithm is: a frozen config that plans its releases, then makes them."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from tacit.budget import Accounting, PrivacyBudget
-from tacit.errors import ConfigError
 from tacit.ledger import Ledger
 from tacit.models.rules import LocalRule
 from tacit.private.mechanism import Mechanism
 
-__all__ = ["Algorithm", "Facts", "check_field"]
+__all__ = ["Algorithm", "Facts"]
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,3 @@ class Algorithm(Protocol):
     def public(self, facts: Facts) -> dict[str, str]:
         """Name every setting that the releases rest on, as taken as public."""
         ...
-
-
-def check_field(name: str, value: Any, holds: bool, expected: str) -> None:
-    """Refuse a setting that does not hold, in the words that all settings share."""
-    if not holds:
-        raise ConfigError(f"{name}={value!r}: expected {expected}")

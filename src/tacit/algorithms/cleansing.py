@@ -2,30 +2,24 @@
 
 import math
 from dataclasses import dataclass, fields
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from tacit.algorithms.base import Facts, check_field
+from tacit._validate import Count, Positive, Range, Seed, Validated, refuse
+from tacit.algorithms.base import Facts
 from tacit.algorithms.preparation import (
-    check_most,
-    check_scale_or_none,
-    check_seed,
     default_ridge,
-    is_number,
-    is_scale,
-    is_whole,
     public_settings,
 )
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
 from tacit.models.neighbours import NeighbourRule
-from tacit.private.counts import ItemSums
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualCovariance
+from tacit.private.statistics import ItemSums, ResidualCovariance
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["Cleansing"]
@@ -38,8 +32,11 @@ _COVARIANCE, _CO_RATINGS = (
 )
 
 
+_Share = Annotated[float, Range(0, 1, "(]")]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Cleansing:
+class Cleansing(Validated):
     """Private means, a private weighted covariance, cleaning, and a local rule on top.
 
     1. The global mean G and item means, shrunk: (sum_j + beta_m G) / (weight_j + beta_m).
@@ -62,42 +59,44 @@ class Cleansing:
 
     name: ClassVar[str] = "cleansing"
 
-    rank: int = 10
+    rank: Count = 10
     """Eigenvectors that are kept."""
     local: Literal["factors", "neighbours"] = "factors"
     """What users do with the cleaned covariance."""
-    nearest: int = 20
+    nearest: Count = 20
     """How many neighbours, for "neighbours"."""
-    clip: float | None = None
+    clip: Positive | None = None
     """B; None: (hi - lo)/4."""
-    beta_m: float = 10.0
+    beta_m: Positive = 10.0
     """Shrinking of item means; the paper tunes it in [5, 15]."""
-    beta_p: float = 10.0
+    beta_p: Positive = 10.0
     """Shrinking of users' own means; the paper tunes it in [5, 15]."""
-    beta: float = 15.0
+    beta: Positive = 15.0
     """Shrinking of the covariance; the paper tunes it in [5, 25]."""
     cleaning: Literal["constant", "mm09"] = "constant"
     """How the covariance is shrunk: towards its mean as if each pair had been seen `beta` more
     times, or `beta` times as often as the average pair."""
-    beta_diagonal: float | None = None
+    beta_diagonal: Positive | None = None
     """Shrinking of the diagonal, for "mm09"; None: as `beta`."""
-    max_ratings: int | None = 80
+    max_ratings: Count | None = 80
     """At most this many ratings of a user count; None: all."""
-    shares: tuple[float, float, float] = (0.1, 0.6, 0.3)
+    shares: tuple[_Share, _Share, _Share] = (0.1, 0.6, 0.3)
     """Of the budget: for the means, the covariance and its weights."""
-    sampling_seed: int = 0
+    sampling_seed: Seed = 0
     """Of the choice of at most max_ratings ratings of a user."""
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        _check(self)
+        super().__post_init__()
+        if sum(self.shares) > 1 + 1e-9:
+            refuse("shares", self.shares, "three positive shares of at most 1 in all")
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve the three releases."""
         centred, present = self._centred(facts, _zeros(facts)), self._present(facts)
         parts = (
             (_SUMS, ItemSums(present, facts.rating_range).sensitivity),
-            (_COVARIANCE, ResidualCovariance(centred, (), centred.entry).sensitivity),
+            (_COVARIANCE, ResidualCovariance(centred, (), centred.clip).sensitivity),
             (_CO_RATINGS, ResidualCovariance(present, (), 1.0).sensitivity),
         )
         for (release, bound), share in zip(parts, self.shares, strict=True):
@@ -109,7 +108,7 @@ class Cleansing:
         sums = mechanism.release(_SUMS, ItemSums(plain, facts.rating_range))
         offsets = self._means(sums, facts.rating_range)
         centred, present = self._centred(facts, offsets), self._present(facts)
-        noisy = mechanism.release(_COVARIANCE, ResidualCovariance(centred, (), centred.entry))
+        noisy = mechanism.release(_COVARIANCE, ResidualCovariance(centred, (), centred.clip))
         weight = mechanism.release(_CO_RATINGS, ResidualCovariance(present, (), 1.0))
         factors = self._factors(noisy, np.maximum(weight, 0.0), np.maximum(sums[1], 0.0))
         if self.local == "neighbours":
@@ -137,13 +136,13 @@ class Cleansing:
         clip = self._clip(facts)
         return RowBounds(
             self.max_ratings, offsets, True, clip, self.sampling_seed,
-            shrink=self.beta_p, entry=clip, weighted=True,
+            bias_shrinkage=self.beta_p, clip=clip, by_sqrt_count=True,
         )  # fmt: skip
 
     def _present(self, facts: Facts) -> RowBounds:
         return RowBounds(
             self.max_ratings, _zeros(facts), False, 1.0, self.sampling_seed,
-            weighted=True, presence=True,
+            by_sqrt_count=True, binarise=True,
         )  # fmt: skip
 
     def _means(self, sums: Floats, rating_range: tuple[float, float]) -> Floats:
@@ -185,24 +184,3 @@ def _leading(matrix: Floats, rank: int) -> Floats:
 
 def _zeros(facts: Facts) -> Floats:
     return np.zeros(facts.n_items)
-
-
-def _check(config: Cleansing) -> None:
-    for name in ("rank", "nearest"):
-        value = getattr(config, name)
-        check_field(name, value, is_whole(value) and value >= 1, "a whole number of at least 1")
-    for name in ("beta_m", "beta_p", "beta"):
-        value = getattr(config, name)
-        check_field(name, value, is_scale(value), "a positive number")
-    check_scale_or_none("clip", config.clip)
-    check_scale_or_none("beta_diagonal", config.beta_diagonal)
-    fine = config.cleaning in ("constant", "mm09")
-    check_field("cleaning", config.cleaning, fine, "'constant' or 'mm09'")
-    check_most(config.max_ratings)
-    check_seed("sampling_seed", config.sampling_seed)
-    known = ("factors", "neighbours")
-    check_field("local", config.local, config.local in known, "'factors' or 'neighbours'")
-    shares = config.shares
-    fine = isinstance(shares, tuple) and len(shares) == 3 and all(map(is_number, shares))
-    fine = fine and min(shares) > 0 and sum(shares) <= 1 + 1e-9
-    check_field("shares", shares, fine, "three positive shares of at most 1 in all")

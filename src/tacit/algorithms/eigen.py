@@ -2,20 +2,20 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
-from tacit.algorithms.base import check_field
-from tacit.algorithms.preparation import check_seed, is_scale, is_whole
+from tacit._validate import Positive, Range
 
-__all__ = ["OjaRate", "check_oja", "oja", "start_block", "top_eigenpair"]
+__all__ = ["OjaRate", "OjaSteps", "oja", "start_block", "top_eigenpair"]
 
 Floats = NDArray[np.float64]
-OjaRate = float | Literal["paper", "theory", "power"]
+OjaRate = Literal["paper", "theory", "power"] | Positive
+OjaSteps = Annotated[int, Range(1, 10_000)]
 
 _DENSE = 1000  # up to this size a direct method is quicker than an iterative one
 
@@ -70,14 +70,6 @@ def oja(
             return block
         block = np.asarray(np.linalg.qr(moved)[0])
     return block
-
-
-def check_oja(steps: Any, rate: Any, seed: Any) -> None:
-    """Refuse settings of Algorithm 2 that cannot be used."""
-    check_field("oja_steps", steps, is_whole(steps) and 1 <= steps <= 10_000, "1 to 10000")
-    fine = rate in ("paper", "theory", "power") or is_scale(rate)
-    check_field("oja_rate", rate, fine, "'paper', 'theory', 'power' or a positive number")
-    check_seed("start_seed", seed)
 
 
 def _eta(rate: OjaRate, steps: int, noise_sd: float, items: int) -> float:

@@ -3,21 +3,20 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.algorithms.base import Facts, check_field
-from tacit.algorithms.eigen import OjaRate, check_oja, oja, start_block, top_eigenpair
+from tacit._validate import Positive, Range, Seed
+from tacit.algorithms.base import Facts
+from tacit.algorithms.eigen import OjaRate, OjaSteps, oja, start_block, top_eigenpair
 from tacit.algorithms.preparation import (
     Preparation,
-    check_scale_or_none,
     default_nuclear_norm,
     default_ridge,
-    is_number,
-    is_whole,
 )
+from tacit.algorithms.schedule import Schedule, check_schedule, shares_of_rounds
 from tacit.budget import Sensitivity
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
@@ -66,27 +65,28 @@ class FrankWolfe(Preparation):
 
     name: ClassVar[str] = "frank-wolfe"
 
-    rounds: int = 10
+    rounds: Annotated[int, Range(2, 10_000)] = 10
     """T: one release a round but the last."""
-    nuclear_norm: float | None = None
+    nuclear_norm: Positive | None = None
     """k; None: (hi - lo)/4 sqrt(users items), from public or paid numbers."""
-    residual_clip: float = 2.0
+    residual_clip: Annotated[float, Range(0, 2, "(]")] = 2.0
     """Residuals are clipped to this many times L before they are summed; 2 never bites."""
     shift: bool = True
     """Whether lambda' = lambda + sqrt(sigma ln(n/beta)) n^(1/4), or just lambda."""
-    beta: float = 0.05
+    beta: Annotated[float, Range(0, 1, "()")] = 0.05
     """The failure probability in that shift."""
     step: Literal["1/T", "2/(t+2)"] = "1/T"
     """eta_t, fixed in advance: the paper's, or the usual one, whose first step is whole."""
-    schedule: float | tuple[float, ...] = 0.0
-    """Shares of the budget by round: a power of t, or the T - 1 shares in proportion."""
+    schedule: Schedule = 0.0
+    """Shares of the budget by round: a power of t, the T - 1 shares in proportion, or
+    "completed": noise of sd in proportion to sqrt(t)."""
     eigen: Literal["exact", "oja"] = "exact"
     """The eigenpair of a released covariance, or Algorithm 2."""
-    oja_steps: int = 5
+    oja_steps: OjaSteps = 5
     """Gamma: noisy products a round."""
     oja_rate: OjaRate = "theory"
     """eta: "paper", "theory", "power" (infinite) or a number."""
-    start_seed: int = 0
+    start_seed: Seed = 0
     """Of the public vector that Algorithm 2 begins with."""
     local: Literal["replay", "ridge"] = "replay"
     """What users do: replay the rounds, as in the paper, or ridge regression on the directions."""
@@ -94,7 +94,7 @@ class FrankWolfe(Preparation):
     def __post_init__(self) -> None:
         """Check every setting."""
         super().__post_init__()
-        _check(self)
+        check_schedule(self.schedule, self.rounds - 1)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve every round, and the user count and item means where they are needed."""
@@ -208,13 +208,9 @@ class FrankWolfe(Preparation):
 
         The paper's sigma counts T rounds although T - 1 are released.
         """
-        if isinstance(self.schedule, tuple):
-            weights = np.array(self.schedule)
-        else:
-            weights = np.arange(1.0, self.rounds) ** self.schedule
         if facts.paper_accounting:
             whole *= (self.rounds - 1) / self.rounds
-        yield from enumerate((whole * weights / weights.sum()).tolist(), start=1)
+        yield from enumerate(shares_of_rounds(self.schedule, self.rounds - 1, whole), start=1)
 
 
 def _covariance(turn: int) -> Release:
@@ -247,30 +243,3 @@ def replay_rule(
         max_ratings=config.max_ratings,
         centre=config.centre,
     )
-
-
-def _check(config: FrankWolfe) -> None:
-    rounds, clip, norm = config.rounds, config.residual_clip, config.nuclear_norm
-    check_field("rounds", rounds, is_whole(rounds) and 2 <= rounds <= 10_000, "2 to 10000")
-    check_field("residual_clip", clip, is_number(clip) and 0 < clip <= 2, "a number in (0, 2]")
-    check_scale_or_none("nuclear_norm", norm)
-    check_field("beta", config.beta, is_number(config.beta) and 0 < config.beta < 1, "in (0, 1)")
-    known = ("1/T", "2/(t+2)")
-    check_field("step", config.step, config.step in known, "'1/T' or '2/(t+2)'")
-    check_field("shift", config.shift, isinstance(config.shift, bool), "true or false")
-    check_field("eigen", config.eigen, config.eigen in ("exact", "oja"), "'exact' or 'oja'")
-    check_field("local", config.local, config.local in ("replay", "ridge"), "'replay' or 'ridge'")
-    check_oja(config.oja_steps, config.oja_rate, config.start_seed)
-    _check_schedule(config)
-
-
-def _check_schedule(config: FrankWolfe) -> None:
-    schedule = config.schedule
-    if isinstance(schedule, tuple):
-        fine = len(schedule) == config.rounds - 1 and all(
-            is_number(weight) and 0 < weight < math.inf for weight in schedule
-        )
-        check_field("schedule", schedule, fine, f"{config.rounds - 1} positive numbers (T - 1)")
-    else:
-        fine = is_number(schedule) and -10 <= schedule <= 10
-        check_field("schedule", schedule, fine, "a power of t from -10 to 10, or a tuple")

@@ -2,16 +2,15 @@
 
 import math
 from dataclasses import dataclass, fields
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.algorithms.base import Facts, check_field
+from tacit._validate import Count, Range, Seed, Validated
+from tacit.algorithms.base import Facts
 from tacit.algorithms.popularity import popularity, positive
 from tacit.algorithms.preparation import (
-    check_directions,
-    is_number,
     public_settings,
 )
 from tacit.algorithms.shrinkage import (
@@ -25,10 +24,15 @@ from tacit.algorithms.shrinkage import (
 )
 from tacit.ledger import Ledger
 from tacit.models.implicit import InteractionRule
-from tacit.private.counts import ItemCounts, UserCount
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+from tacit.private.statistics import (
+    ItemCounts,
+    ResidualCovariance,
+    ResidualProduct,
+    UserCount,
+    product_sensitivity,
+)
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["Interactions"]
@@ -42,7 +46,7 @@ _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interactions:
+class Interactions(Validated):
     """Popularity once, what is touched together once; weighted ridge regression locally.
 
     User i touched d_i items; e_i is her 0/1 row.
@@ -73,27 +77,23 @@ class Interactions:
     name: ClassVar[str] = "interactions"
     implicit: ClassVar[bool] = True
 
-    weight_share: float = 0.25
+    weight_share: Annotated[float, Range(0, 0.9, "(]")] = 0.25
     """Of the budget, for item weights."""
-    rank: int | None = None
+    rank: Count | None = None
     """At most this many directions; None: the noise decides."""
     eigen: Literal["auto", "exact", "block"] = "auto"
     """Whether S is released, of all items ("exact") or of the 4000 touched most ("auto"), or
     products with S of all items ("block")."""
-    columns: int = 16
+    columns: Annotated[int, Range(1, 1000)] = 16
     """Of the block, for "block"."""
-    steps: int = 3
+    steps: Annotated[int, Range(1, 100)] = 3
     """Noisy products, for "block"."""
-    max_ratings: int | None = None
+    max_ratings: Count | None = None
     """At most this many interactions of a user count as pairs; None: all."""
-    sampling_seed: int = 0
+    sampling_seed: Seed = 0
     """Of the choice of at most max_ratings interactions of a user."""
-    start_seed: int = 0
+    start_seed: Seed = 0
     """Of the public random numbers: the first block, and noise to compare eigenvalues with."""
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        _check(self)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve the user count if it is protected, item weights, and pairs or products."""
@@ -197,7 +197,7 @@ class Interactions:
     def _bounds(self, facts: Facts) -> RowBounds:
         return RowBounds(
             self.max_ratings, np.zeros(facts.n_items), False, 1.0, self.sampling_seed,
-            weighted=True, presence=True,
+            by_sqrt_count=True, binarise=True,
         )  # fmt: skip
 
     def _columns(self, facts: Facts) -> int:
@@ -222,10 +222,3 @@ def _test_vector(shares: Floats, setting: Setting) -> Floats:
     """Return a with a.p = 1 such that I - p a^T is a projection in the weights of the estimate."""
     test = setting.weights() ** 2 * shares
     return np.asarray(test / max(float(test @ shares), 1e-300))
-
-
-def _check(config: Interactions) -> None:
-    share = config.weight_share
-    fine = is_number(share) and 0 < share <= 0.9
-    check_field("weight_share", share, fine, "a share in (0, 0.9]")
-    check_directions(config)

@@ -2,17 +2,16 @@
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.algorithms.base import Facts, check_field
+from tacit._validate import Count, Range, Seed, Validated
+from tacit.algorithms.base import Facts
 from tacit.algorithms.item_means import shrunk
 from tacit.algorithms.preparation import (
-    check_directions,
     default_ridge,
-    is_number,
     public_settings,
 )
 from tacit.algorithms.shrinkage import (
@@ -29,11 +28,16 @@ from tacit.algorithms.shrinkage import (
 from tacit.algorithms.together import Coverage, classes_of_lengths, coverage
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
-from tacit.private.counts import ItemCounts, RowSums
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
-from tacit.private.spreads import UserSpreads
-from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+from tacit.private.statistics import (
+    ItemCounts,
+    ResidualCovariance,
+    ResidualProduct,
+    RowSums,
+    UserMoments,
+    product_sensitivity,
+)
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["HEADROOM", "MOST_LOST", "WIDE_HEADROOM", "Moments", "Spreads", "spreads_from"]
@@ -69,8 +73,11 @@ class _Items(NamedTuple):
     rated: Coverage
 
 
+_Share = Annotated[float, Range(0, 0.3, "(]")]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Moments:
+class Moments(Validated):
     """One release of item means, one of the residuals' second moment; ridge regression locally.
 
     1. Spreads: the overall mean g, the variance tau^2 of users' levels, that of a rating.
@@ -97,45 +104,41 @@ class Moments:
     left is the user's own mean.
 
     *Paper:* none; it is this package's own method.
-    *Guarantee:* UserSpreads; ItemCounts; RowSums and then a ResidualCovariance with rows z/sqrt(d)
+    *Guarantee:* UserMoments; ItemCounts; RowSums and then a ResidualCovariance with rows z/sqrt(d)
     of norm at most sqrt(s), or ResidualProducts of them.
     """
 
     name: ClassVar[str] = "moments"
 
-    spread_share: float = 0.03
+    spread_share: _Share = 0.03
     """Of the budget, for spreads."""
-    weight_share: float = 0.05
+    weight_share: _Share = 0.05
     """Of the budget, for item weights."""
-    effect_share: float = 0.12
+    effect_share: _Share = 0.12
     """Of the budget, for item effects."""
-    rank: int | None = None
+    rank: Count | None = None
     """At most this many directions; None: the noise decides."""
     eigen: Literal["auto", "exact", "block"] = "auto"
     """Whether S is released, of all items ("exact") or of the 4000 rated most ("auto"), or products
     with S of all items ("block")."""
-    columns: int = 16
+    columns: Annotated[int, Range(1, 1000)] = 16
     """Of the block, for "block"."""
-    steps: int = 3
+    steps: Annotated[int, Range(1, 100)] = 3
     """Noisy products, for "block"."""
-    level_shrink: float = 5.0
+    level_shrink: Annotated[float, Range(0, 1e6, "[)")] = 5.0
     """A user's own level is taken as if she had so many more ratings at the item means: that of a
     rating over that of levels, the released variances, and this at the most."""
-    max_ratings: int | None = None
+    max_ratings: Count | None = None
     """At most this many ratings of a user count in the releases; None: all."""
-    sampling_seed: int = 0
+    sampling_seed: Seed = 0
     """Of the choice of at most max_ratings ratings of a user."""
-    start_seed: int = 0
+    start_seed: Seed = 0
     """Of the public random numbers: the first block, and noise to compare eigenvalues with."""
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        _check(self)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve spreads, item weights and effects, and the second moment."""
         bounds = self._bounds(np.zeros(facts.n_items), 1.0)
-        ledger.reserve(_SPREADS, UserSpreads(bounds, 1.0, 1.0, 1.0).sensitivity, self.spread_share)
+        ledger.reserve(_SPREADS, UserMoments(bounds, 1.0, 1.0, 1.0).sensitivity, self.spread_share)
         weights = ItemCounts(facts.n_items).sensitivity
         ledger.reserve(_WEIGHTS, weights, self.weight_share)
         effects = RowSums(bounds).sensitivity
@@ -179,7 +182,7 @@ class Moments:
         lo, hi = facts.rating_range
         half, middle = (hi - lo) / 2, (lo + hi) / 2
         usual = default_ridge(facts.rating_range)
-        statistic = UserSpreads(
+        statistic = UserMoments(
             self._bounds(np.full(facts.n_items, middle)), half, half**2 / 2, usual
         )
         sums = mechanism.release(_SPREADS, statistic)
@@ -279,7 +282,7 @@ class Moments:
     def _residuals(self, offsets: Floats, spreads: Spreads, headroom: float) -> RowBounds:
         """Return how rows are bounded once it is known how far they spread."""
         norm = math.sqrt(headroom * spreads.rating)
-        return replace(self._bounds(offsets, norm), shrink=self._shrink(spreads))
+        return replace(self._bounds(offsets, norm), bias_shrinkage=self._shrink(spreads))
 
     @property
     def _headroom(self) -> float:
@@ -295,7 +298,7 @@ class Moments:
     def _bounds(self, offsets: Floats, norm: float = math.inf) -> RowBounds:
         return RowBounds(
             self.max_ratings, offsets, True, norm, self.sampling_seed,
-            shrink=self.level_shrink, weighted=True,
+            bias_shrinkage=self.level_shrink, by_sqrt_count=True,
         )  # fmt: skip
 
     def _classes(self, noise_sd: float, facts: Facts, users: float) -> tuple[int, ...]:
@@ -318,7 +321,7 @@ def _product(step: int) -> Release:
 def spreads_from(
     means: Floats, error: float, users: float, rating_range: tuple[float, float]
 ) -> Spreads:
-    """Return what the means over users of `UserSpreads` tell, drawn to public values by noise.
+    """Return what the means over users of `UserMoments` tell, drawn to public values by noise.
 
     Those are the middle of the range, with a prior so vague that people's own ratings decide,
     (hi - lo)/7 for tau and (hi - lo)/5 for a rating, with prior sds as large as the variances
@@ -383,12 +386,3 @@ def _drawn(measured: float, error: float, public: float) -> float:
     """Return a measured variance drawn towards a public one by its noise, and kept positive."""
     weight = 1.0 / (1.0 + (error / public) ** 2)
     return float(max(weight * measured + (1 - weight) * public, 1e-4 * public))
-
-
-def _check(config: Moments) -> None:
-    for name in ("spread_share", "weight_share", "effect_share"):
-        share = getattr(config, name)
-        check_field(name, share, is_number(share) and 0 < share <= 0.3, "a share in (0, 0.3]")
-    shrink = config.level_shrink
-    check_field("level_shrink", shrink, is_number(shrink) and 0 <= shrink < 1e6, "0 to 10^6")
-    check_directions(config)

@@ -2,17 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from tacit.algorithms.base import Facts, check_field
+from tacit._validate import Positive, Range, Seed
+from tacit.algorithms.base import Facts
 from tacit.algorithms.eigen import start_block
-from tacit.algorithms.preparation import Preparation, check_seed, default_ridge, is_scale, is_whole
+from tacit.algorithms.preparation import Preparation, default_ridge
 from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
-from tacit.private.gradients import FactorGradient
 from tacit.private.mechanism import Mechanism
+from tacit.private.statistics import FactorGradient
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["NoisyGradient"]
@@ -34,32 +35,20 @@ class NoisyGradient(Preparation):
 
     name: ClassVar[str] = "sgld"
 
-    rank: int = 6
+    rank: Annotated[int, Range(1, 1000)] = 6
     """Columns of V."""
-    rounds: int = 10
+    rounds: Annotated[int, Range(1, 10_000)] = 10
     """T: gradient steps, one release each."""
-    rate: float = 4.0
+    rate: Positive = 4.0
     """eta, per expected rating of an item."""
-    clip: float | None = None
+    clip: Positive | None = None
     """C; None: (hi - lo)/5 sqrt(max_ratings)."""
-    ridge: float | None = None
+    ridge: Positive | None = None
     """Of the users' own regressions; None: ((hi - lo)/5)^2."""
-    start_scale: float | None = None
+    start_scale: Positive | None = None
     """The spread of V's entries at the start; None: (hi - lo)/50."""
-    start_seed: int = 0
+    start_seed: Seed = 0
     """Of the public V that it begins with."""
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        super().__post_init__()
-        for name, most in (("rank", 1000), ("rounds", 10_000)):
-            value = getattr(self, name)
-            check_field(name, value, is_whole(value) and 1 <= value <= most, f"1 to {most}")
-        for name in ("rate", "clip", "ridge", "start_scale"):
-            value = getattr(self, name)
-            fine = (value is None and name != "rate") or is_scale(value)
-            check_field(name, value, fine, "a positive number")
-        check_seed("start_seed", self.start_seed)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve a gradient a step."""

@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.algorithms.base import Facts, check_field
+from tacit._validate import Count, Positive, Range, Seed, Validated
+from tacit.algorithms.base import Facts
 from tacit.algorithms.item_means import item_means
 from tacit.algorithms.row_norms import (
     NORM_SHARE,
@@ -17,59 +18,42 @@ from tacit.algorithms.row_norms import (
     row_norm_of,
 )
 from tacit.ledger import Ledger
-from tacit.private.counts import ItemSums, UserCount
 from tacit.private.mechanism import Mechanism
-from tacit.private.norms import RowNorms
 from tacit.private.rows import RowBounds
+from tacit.private.statistics import ItemSums, RowNorms, UserCount
 from tacit.release import Release, ReleaseKind
 
 __all__ = [
+    "BudgetShare",
     "Preparation",
-    "check_directions",
-    "check_most",
-    "check_scale_or_none",
-    "check_seed",
     "default_nuclear_norm",
     "default_ridge",
     "default_row_norm",
-    "is_number",
-    "is_scale",
-    "is_whole",
     "public_settings",
 ]
 
 _USERS, _SUMS = Release(ReleaseKind.USER_COUNT), Release(ReleaseKind.ITEM_SUMS)
 _COUNT_SHARE = 0.02
+BudgetShare = Annotated[float, Range(0, 0.9, "[)")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preparation:
+class Preparation(Validated):
     """Settings that bound what one user contributes. All are public."""
 
     name: ClassVar[str]
 
-    row_norm: float | Literal["private"] | None = None
+    row_norm: Positive | Literal["private"] | None = None
     """L, the norm that a user's row is scaled down to; None: (hi - lo)/4 sqrt(max_ratings);
     "private": nearly all rows are shorter, by a histogram that takes a twentieth of the budget."""
-    max_ratings: int | None = 80
+    max_ratings: Count | None = 80
     """At most this many ratings of a user count; None: all."""
     centre: bool = True
     """Whether users take their own mean off their ratings."""
-    item_means: float = 0.0
+    item_means: BudgetShare = 0.0
     """Share of the budget for item means, taken off before all else; 0: none, as in the paper."""
-    sampling_seed: int = 0
+    sampling_seed: Seed = 0
     """Of the choice of at most max_ratings ratings of a user."""
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        norm, most, share = self.row_norm, self.max_ratings, self.item_means
-        fine = norm in (None, "private") or is_scale(norm)
-        check_field("row_norm", norm, fine, "a positive number, 'private', or None")
-        check_most(most)
-        check_field("centre", self.centre, isinstance(self.centre, bool), "true or false")
-        fine = is_number(share) and 0 <= share < 0.9
-        check_field("item_means", share, fine, "a share in [0, 0.9)")
-        check_seed("sampling_seed", self.sampling_seed)
 
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""
@@ -172,52 +156,7 @@ def default_ridge(rating_range: tuple[float, float]) -> float:
     return ((rating_range[1] - rating_range[0]) / 5) ** 2
 
 
-def check_scale_or_none(name: str, value: Any) -> None:
-    """Refuse a norm or a bound that is neither a positive number nor None."""
-    check_field(name, value, value is None or is_scale(value), "a positive number, or None")
-
-
-def check_directions(config: Any) -> None:
-    """Check the settings of a method that releases a matrix of pairs, or products with it."""
-    rank, eigen = config.rank, config.eigen
-    check_field("rank", rank, rank is None or (is_whole(rank) and rank >= 1), "1 or more, or None")
-    known = eigen in ("auto", "exact", "block")
-    check_field("eigen", eigen, known, "'auto', 'exact' or 'block'")
-    for name, most in (("columns", 1000), ("steps", 100)):
-        value = getattr(config, name)
-        check_field(name, value, is_whole(value) and 1 <= value <= most, f"1 to {most}")
-    check_most(config.max_ratings)
-    check_seed("sampling_seed", config.sampling_seed)
-    check_seed("start_seed", config.start_seed)
-
-
-def check_most(most: Any) -> None:
-    """Refuse a number of ratings that a user may contribute."""
-    fine = most is None or (is_whole(most) and most >= 1)
-    check_field("max_ratings", most, fine, "a whole number of at least 1, or None for all")
-
-
-def check_seed(name: str, seed: Any) -> None:
-    """Refuse a seed that is not one."""
-    check_field(name, seed, is_whole(seed) and 0 <= seed < 2**63, "0 to 2^63 - 1")
-
-
 def public_settings(algorithm: str, used: dict[str, Any]) -> dict[str, str]:
     """Name settings for a certificate; None stands for a rule that is written down."""
     texts = {name: "by rule" if value is None else str(value) for name, value in used.items()}
     return {f"{algorithm} {name}": text for name, text in texts.items()}
-
-
-def is_number(value: Any) -> bool:
-    """Whether a setting is a plain number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def is_scale(value: Any) -> bool:
-    """Whether a setting is a positive number that arithmetic can bear."""
-    return is_number(value) and 1e-30 < value < 1e30
-
-
-def is_whole(value: Any) -> bool:
-    """Whether a setting is a plain whole number."""
-    return isinstance(value, int) and not isinstance(value, bool)

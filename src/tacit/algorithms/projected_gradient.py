@@ -3,20 +3,22 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from tacit.algorithms.base import Facts, check_field
-from tacit.algorithms.preparation import Preparation, check_scale_or_none, is_number, is_whole
+from tacit._validate import Positive, Range
+from tacit.algorithms.base import Facts
+from tacit.algorithms.preparation import Preparation
+from tacit.algorithms.schedule import Schedule, check_schedule, shares_of_rounds
 from tacit.ledger import Ledger
 from tacit.models.filling import FillingRule
-from tacit.private.filled import FilledCovariance
 from tacit.private.local import LinearStep
 from tacit.private.mechanism import Mechanism
-from tacit.private.statistics import outer_products
+from tacit.private.statistic import outer_product
+from tacit.private.statistics import FilledCovariance
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["ProjectedGradient", "longest_filled_rows", "project_on_ball"]
@@ -45,32 +47,31 @@ class ProjectedGradient(Preparation):
 
     name: ClassVar[str] = "pgd"
 
-    rounds: int = 5
+    rounds: Annotated[int, Range(1, 1000)] = 5
     """T: one release a round."""
-    nuclear_norm: float | None = None
+    nuclear_norm: Positive | None = None
     """k; None: (hi - lo)/4 sqrt(users items), from public or paid numbers."""
-    rate: float | Literal["t^-1/2", "t^-1"] = 0.5
+    rate: Annotated[float, Range(0, 1, "(]")] | Literal["t^-1/2", "t^-1"] = 0.5
     """eta_t: a constant, or falling with the round."""
-    filled_norm: float | None = None
+    filled_norm: Positive | None = None
     """The norm that a filled row is scaled down to; None: L sqrt(items / max_ratings)."""
+    schedule: Schedule = 0.0
+    """Shares of the budget by round: a power of t, the T shares in proportion, or "completed":
+    noise of sd in proportion to sqrt(t)."""
 
     def __post_init__(self) -> None:
         """Check every setting."""
         super().__post_init__()
-        rounds, norm, rate = self.rounds, self.nuclear_norm, self.rate
-        check_field("rounds", rounds, is_whole(rounds) and 1 <= rounds <= 1000, "1 to 1000")
-        check_scale_or_none("nuclear_norm", norm)
-        check_scale_or_none("filled_norm", self.filled_norm)
-        fine = rate in ("t^-1/2", "t^-1") or (is_number(rate) and 0 < rate <= 1)  # type: ignore[operator]
-        check_field("rate", rate, fine, "'t^-1/2', 't^-1' or a number in (0, 1]")
+        check_schedule(self.schedule, self.rounds)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve a covariance a round."""
         left = self._reserve_preparation(ledger, facts, users=self.nuclear_norm is None)
-        part, scaled = left / self.rounds, self._norm_is_paid
-        for turn, norm in enumerate(self._norms(facts, self._norm(facts)), start=1):
-            release, bound = Release(ReleaseKind.COVARIANCE, (turn,)), outer_products(norm)
-            ledger.reserve(release, bound, part, scaled=scaled)
+        shares = shares_of_rounds(self.schedule, self.rounds, left)
+        norms = self._norms(facts, self._norm(facts))
+        for turn, (norm, share) in enumerate(zip(norms, shares, strict=True), start=1):
+            release, bound = Release(ReleaseKind.COVARIANCE, (turn,)), outer_product(norm)
+            ledger.reserve(release, bound, share, scaled=self._norm_is_paid)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> FillingRule:
         """Make the releases; users replay the rounds on their own rows."""

@@ -7,15 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from tacit.algorithms.base import Facts, check_field
-from tacit.algorithms.eigen import OjaRate, check_oja, oja, start_block
-from tacit.algorithms.preparation import Preparation, is_number, is_whole
+from tacit._validate import Count, Seed, refuse
+from tacit.algorithms.base import Facts
+from tacit.algorithms.eigen import OjaRate, OjaSteps, oja, start_block
+from tacit.algorithms.preparation import BudgetShare, Preparation
 from tacit.ledger import Ledger
 from tacit.models.linear import ProjectionRule
-from tacit.private.counts import RatingCount
 from tacit.private.mechanism import Mechanism
 from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualCovariance, ResidualProduct, product_sensitivity
+from tacit.private.statistics import (
+    RatingCount,
+    ResidualCovariance,
+    ResidualProduct,
+    product_sensitivity,
+)
 from tacit.release import Release, ReleaseKind
 
 __all__ = ["SVD"]
@@ -40,29 +45,24 @@ class SVD(Preparation):
 
     name: ClassVar[str] = "svd"
 
-    rank: int = 5
+    rank: Count = 5
     """r: columns of the subspace."""
     eigen: Literal["exact", "power", "oja"] = "exact"
     """How the subspace is found."""
-    oja_steps: int = 5
+    oja_steps: OjaSteps = 5
     """Noisy products, for "power" and "oja"."""
     oja_rate: OjaRate = "theory"
     """eta, for "oja"."""
-    start_seed: int = 0
+    start_seed: Seed = 0
     """Of the public block that "power" and "oja" begin with."""
-    count_share: float = 0.05
+    count_share: BudgetShare = 0.05
     """Share of the budget for |Omega|; 0: take the public bound, users times max_ratings."""
 
     def __post_init__(self) -> None:
         """Check every setting."""
         super().__post_init__()
-        check_field("rank", self.rank, is_whole(self.rank) and self.rank >= 1, "at least 1")
-        known = ("exact", "power", "oja")
-        check_field("eigen", self.eigen, self.eigen in known, "'exact', 'power' or 'oja'")
-        check_oja(self.oja_steps, self.oja_rate, self.start_seed)
-        share = self.count_share
-        fine = is_number(share) and 0 <= share < 0.9 and share + self.item_means < 0.95
-        check_field("count_share", share, fine, "a share in [0, 0.9) that leaves some")
+        if self.count_share + self.item_means >= 0.95:
+            refuse("count_share", self.count_share, "a share that leaves some, with item_means")
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve |Omega|, and the covariance or its products."""

@@ -7,28 +7,29 @@ people's ratings, and nothing else in the package may import from here
 (`tests/architecture/test_structure.py::test_only_the_audit_opens_sums_outside_of_the_mechanism`).
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.algorithms import Facts
+from tacit.algorithms import Algorithm
 from tacit.audit.subjects import Subject
-from tacit.budget import Neighbours, Sensitivity
-from tacit.ledger import Entry, Ledger
-from tacit.narrowing import COUNTS, reserve_counts, top_items
-from tacit.private.counts import ItemCounts
-from tacit.private.mechanism import Mechanism
-from tacit.private.rows import Rows
-from tacit.private.sampler import NoiseSource, SeededNoiseUnsafe, SystemNoise
+from tacit.budget import PrivacyBudget, Sensitivity
+from tacit.engines.base import Engine
+from tacit.errors import TacitWarning
+from tacit.fitting import Options, carry_out, plan_of
+from tacit.ledger import Entry
+from tacit.narrowing import top_items
+from tacit.private.mechanism import Observer
+from tacit.private.rows import Rows, Run
 from tacit.private.selection import restricted
-from tacit.private.statistics import BoundedSum, Statistic
+from tacit.private.statistic import BoundedSum, Statistic
 from tacit.ratings import Ratings
-from tacit.release import Release
 
-__all__ = ["Opened", "Watched", "kept_items", "opened_run"]
+__all__ = ["Opened", "Watched", "kept_items", "opened_run", "watched_fit"]
 
 Result = TypeVar("Result")
 Units = NDArray[np.int64]
@@ -76,18 +77,24 @@ class Watched:
 
 
 class _Worlds:
-    """An engine that holds two worlds; sums are of the one that is played, both are kept."""
+    """An engine that holds two worlds, and an observer of the fit that plays one of them."""
 
-    def __init__(self) -> None:
-        self.last: tuple[Statistic, float, Units, Units]
+    def __init__(self, other: Ratings, sign: int) -> None:
+        self.watched = Watched()
+        self._everything, self._sign = other, sign
+        self._kept: NDArray[np.int64] | None = None
+
+    def take(self, ratings: Ratings) -> None:
+        """Take the played world, and of the other one the same items."""
+        other = self._everything
+        if ratings.n_items < other.n_items:  # the fit has chosen items, by the newest release
+            self._kept = top_items(self._newest, ratings.n_items)
+            other = restricted(other, self._kept)
+        self.take_both(ratings, other)
 
     def take_both(self, played: Ratings, other: Ratings) -> None:
         """Take the rows of both worlds."""
         self._played, self._other = Rows(played), Rows(other)
-
-    def take(self, ratings: Ratings) -> None:
-        """Take one world for both."""
-        self.take_both(ratings, ratings)
 
     @property
     def n_users(self) -> int:
@@ -96,8 +103,19 @@ class _Worlds:
     def sum(self, statistic: Statistic, unit: float) -> BoundedSum:
         """Sum in both worlds; what the mechanism gets is that of the world that is played."""
         played = _sum(statistic, self._played, unit)
-        self.last = statistic, unit, played, _sum(statistic, self._other, unit)
-        return BoundedSum(played, unit)
+        self._last = unit, played, _sum(statistic, self._other, unit)
+        return BoundedSum(played, unit, statistic)
+
+    def released(self, entry: Entry, statistic: Statistic, values: NDArray[np.float64]) -> None:
+        """Write a release down, and what it says about the two worlds."""
+        unit, played, other = self._last
+        self._newest = values
+        self.watched.releases.append(Opened(entry, statistic, unit, self._kept))
+        if entry.noise_sd > 0:
+            apart = (played - other) * unit
+            off = values - (played + other) * (unit / 2)
+            said = float(np.sum(off * apart)) / entry.noise_sd**2
+            self.watched.log_ratio += self._sign * said
 
 
 def _sum(statistic: Statistic, rows: Rows, unit: float) -> Units:
@@ -106,63 +124,49 @@ def _sum(statistic: Statistic, rows: Rows, unit: float) -> Units:
     def each(task: Callable[[int, int], Result]) -> list[Result]:
         return [task(0, rows.n_users)]
 
-    return statistic.units(rows, unit, each)
-
-
-class _WatchedMechanism(Mechanism):
-    """The mechanism as it is, with someone who looks over its shoulder."""
-
-    def watch(self, worlds: _Worlds, watched: Watched, sign: int) -> None:
-        """Say what to look at, where to write it down, and whether she is in the played world."""
-        self._worlds, self._watched, self._sign = worlds, watched, sign
-        self.kept: NDArray[np.int64] | None = None
-
-    def release(self, release: Release, statistic: Statistic) -> NDArray[np.float64]:
-        values = super().release(release, statistic)
-        entry = self._ledger.entries[-1]
-        asked, unit, played, other = self._worlds.last
-        self._watched.releases.append(Opened(entry, asked, unit, self.kept))
-        if entry.noise_sd > 0:
-            apart = (played - other) * unit
-            off = values - (played + other) * (unit / 2)
-            self._watched.log_ratio += self._sign * float(np.sum(off * apart)) / entry.noise_sd**2
-        return values
+    return statistic.integer_sum(rows, unit, Run(each))
 
 
 def opened_run(
     subject: Subject, with_her: Ratings, without: Ratings, *, present: bool, seed: int | None
 ) -> Watched:
-    """Run an algorithm in one of two worlds and watch every release of it.
-
-    It is what `fit` does, on a mechanism that is watched. A seed makes the noise repeatable.
-    """
+    """Fit in one of two worlds and watch every release. A seed makes the noise repeatable."""
     played, other = (with_her, without) if present else (without, with_her)
-    worlds, watched, ledger = _Worlds(), Watched(), Ledger(subject.budget)
-    worlds.take_both(played, other)
-    mechanism = _WatchedMechanism(worlds, ledger, _noise(seed))
-    mechanism.watch(worlds, watched, 1 if present else -1)
-    facts = _facts(subject, played)
-    rest = reserve_counts(ledger, played.n_items) if subject.narrowed else ledger
-    subject.algorithm.reserve(rest, facts)
-    if subject.narrowed:
-        counts = mechanism.release(COUNTS, ItemCounts(played.n_items))
-        mechanism.kept = top_items(counts, facts.n_items)
-        worlds.take_both(restricted(played, mechanism.kept), restricted(other, mechanism.kept))
-    subject.algorithm.run(mechanism.within(rest), facts)
-    return watched
+    worlds = _Worlds(other, 1 if present else -1)
+    watched_fit(
+        played,
+        subject.algorithm,
+        subject.budget,
+        worlds.released,
+        engine=worlds,
+        seed=seed,
+        top_items=kept_items(subject, played.n_items) if subject.narrowed else None,
+    )
+    return worlds.watched
+
+
+def watched_fit(
+    ratings: Ratings,
+    algorithm: Algorithm,
+    budget: PrivacyBudget | None,
+    observer: Observer,
+    *,
+    engine: Engine | None = None,
+    seed: int | None = None,
+    numerics: str = "exact",
+    top_items: int | None = None,
+) -> None:
+    """Fit made-up people, as `fit` does, with an observer of the releases.
+
+    What is audited may be weak on purpose, so warnings of that are not repeated here.
+    """
+    others: dict[str, Any] = {"checkpoint": None, "progress": None, "strict": False}
+    options = Options.checked(numerics, seed, top_items, observer=observer, **others)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TacitWarning)
+        carry_out(ratings, plan_of(algorithm), budget, engine, options)
 
 
 def kept_items(subject: Subject, n_items: int) -> int:
     """Return how many items are left where some are chosen first: a quarter goes."""
     return max(2, n_items - n_items // 4) if subject.narrowed else n_items
-
-
-def _facts(subject: Subject, ratings: Ratings) -> Facts:
-    protected = subject.budget.neighbours is Neighbours.ADD_REMOVE
-    users = None if protected else ratings.n_users
-    n_items = kept_items(subject, ratings.n_items)
-    return Facts(n_items, ratings.rating_range, users, subject.budget)
-
-
-def _noise(seed: int | None) -> NoiseSource:
-    return SystemNoise() if seed is None else SeededNoiseUnsafe(seed)

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from tacit.algorithms import Algorithm, Facts
+from tacit.audit.opening import watched_fit
 from tacit.budget import PrivacyBudget, Sensitivity
-from tacit.fitting import fit
-from tacit.ledger import Ledger
+from tacit.ledger import Entry, Ledger
 from tacit.models.linear import RidgeRule
-from tacit.models.rules import Floats, LocalRule
+from tacit.models.rules import Floats
 from tacit.private.mechanism import Mechanism
-from tacit.private.rows import EachRange, Rows
-from tacit.private.statistics import Statistic, Units
+from tacit.private.rows import Rows, Run
+from tacit.private.statistic import Adder, Integers, Statistic, nonnegative_number
 from tacit.ratings import Ratings
 from tacit.release import Release, ReleaseKind
 
@@ -36,7 +36,7 @@ class Heard:
 
 
 @dataclass(frozen=True, eq=False)
-class StatedSum:
+class StatedSum(Statistic):
     """A sum that the auditor states, whoever the users are; one of them moves it by `bound`."""
 
     total: Floats
@@ -49,71 +49,25 @@ class StatedSum:
     @property
     def sensitivity(self) -> Sensitivity:
         """The bound, for either relation."""
-        return Sensitivity(add_remove=self.bound, replace=self.bound)
-
-    @property
-    def peak(self) -> float:
-        """The whole bound."""
-        return self.bound
+        return nonnegative_number(self.bound)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """That of the sum."""
         return self.total.shape
 
-    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:  # noqa: ARG002
+    def adder(self, local: tuple[Any, ...], unit: float, loops: Any) -> Adder:
+        """Add nothing: it is no sum over users."""
+        raise NotImplementedError
+
+    def integer_sum(self, rows: Rows, unit: float, run: Run) -> Integers:  # noqa: ARG002
         """Return the sum in units, whatever the rows."""
         self.grids.append(unit)
         return self.in_units(unit)
 
-    def in_units(self, unit: float) -> Units:
+    def in_units(self, unit: float) -> Integers:
         """Return the sum in whole units, as anyone can who knows it."""
         return np.floor(self.total / unit).astype(np.int64)
-
-
-class _Ear:
-    """A mechanism that is listened to."""
-
-    def __init__(self, mechanism: Mechanism, heard: list[Heard]) -> None:
-        self._mechanism, self._heard = mechanism, heard
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._mechanism, name)
-
-    def within(self, ledger: Ledger) -> "_Ear":
-        return _Ear(self._mechanism.within(ledger), self._heard)
-
-    def release(self, release: Release, statistic: Statistic) -> Floats:
-        sd = self._mechanism.noise_sd(release, statistic.sensitivity)
-        values = self._mechanism.release(release, statistic)
-        # A copy: what is released belongs to the algorithm, which may go on in place.
-        self._heard.append(Heard(release, statistic, sd, values.copy()))
-        return values
-
-
-@dataclass(frozen=True, eq=False)
-class _Overheard:
-    """An algorithm as it is, with someone who listens to its releases."""
-
-    algorithm: Algorithm
-    heard: list[Heard] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        return self.algorithm.name
-
-    @property
-    def implicit(self) -> bool:
-        return bool(getattr(self.algorithm, "implicit", False))
-
-    def reserve(self, ledger: Ledger, facts: Facts) -> None:
-        self.algorithm.reserve(ledger, facts)
-
-    def run(self, mechanism: Mechanism, facts: Facts) -> LocalRule:
-        return self.algorithm.run(cast(Mechanism, _Ear(mechanism, self.heard)), facts)
-
-    def public(self, facts: Facts) -> dict[str, str]:
-        return self.algorithm.public(facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,15 +104,13 @@ def overheard(
     numerics: str = "exact",
 ) -> list[Heard]:
     """Fit, and return all releases that the fit made, in their order."""
-    listened = _Overheard(algorithm)
-    fit(
-        ratings,
-        cast(Algorithm, listened),
-        budget=budget,
-        noise_seed_unsafe=seed,
-        numerics=numerics,
-    )
-    return listened.heard
+    heard: list[Heard] = []
+
+    def observer(entry: Entry, statistic: Statistic, values: Floats) -> None:
+        heard.append(Heard(entry.release, statistic, entry.noise_sd, values))
+
+    watched_fit(ratings, algorithm, budget, observer, seed=seed, numerics=numerics)
+    return heard
 
 
 def released(

@@ -24,6 +24,7 @@ from tacit.cli import (
     tune,
     verify,
 )
+from tacit.cli.options import WithSettings
 from tacit.errors import TacitError, TacitWarning
 
 __all__ = ["app", "main"]
@@ -44,7 +45,8 @@ for verb in (
     synth, plan, fit, tune, predict, recommend, evaluate, certificate, verify, sign, audit, info,
     demo, reproduce,
 ):  # fmt: skip
-    app.command(verb.__name__.rpartition(".")[2])(verb.run)
+    kind = WithSettings if verb in (fit, audit) else None
+    app.command(verb.__name__.rpartition(".")[2], cls=kind)(verb.run)
 app.add_typer(data.app, name="data", help="The named datasets: list, info, get.")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import AsJson, Force, show_json
+from tacit.cli.options import AsJson, Force, Settings, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,8 @@ def run(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="TARGET", help="A model file, or an algorithm such as moments or svd."
+            metavar="TARGET",
+            help="A model file, or an algorithm such as moments or svd.",
         ),
     ],
     epsilon: Annotated[
@@ -39,12 +40,7 @@ def run(
     rating_range: Annotated[
         tuple[float, float], typer.Option(help="LO HI: the range of the made-up ratings.")
     ] = (1.0, 5.0),
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting of the algorithm; may be repeated."
-        ),
-    ] = None,
+    settings: Settings = None,
     parts: Annotated[
         str | None,
         typer.Option(help="Some of sensitivity,rating,game,membership,reconstruction,noise."),

@@ -84,7 +84,7 @@ class _Measured(NamedTuple):
 def _apart(train: list[str], test: list[str]) -> "tuple[list[Path], list[Path]]":
     """Return the files of both parts; refuse a file that is in both."""
     from tacit.errors import DataError
-    from tacit.tables import files_of
+    from tacit.readers import files_of
 
     inputs, tested = files_of(train), files_of(test)
     for path in tested:
@@ -114,7 +114,7 @@ def _held_out(paths: "list[Path]", roles: "Mapping[str, Choice]") -> "pl.DataFra
     """Read held-out ratings of all files as one table."""
     import polars as pl
 
-    from tacit.tables import read_file
+    from tacit.readers import read_file
 
     tables = [pl.DataFrame(read_file(path, roles)) for path in paths]
     return pl.concat(tables, how="vertical_relaxed")

@@ -20,6 +20,7 @@ from tacit.cli.options import (
     NoiseSeed,
     NoPrivacy,
     RatingColumn,
+    Settings,
     Strict,
     Threads,
     TopItems,
@@ -63,14 +64,12 @@ def run(
     ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(help="moments (default), frank-wolfe, oja, svd, pgd, cleansing, sgld, als."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting of the algorithm; may be repeated."
+            is_eager=True,
+            help="moments (default), frank-wolfe, oja, svd, pgd, cleansing, sgld, als.",
         ),
     ] = None,
+    settings: Settings = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder that lets a killed fit go on.")
     ] = None,
@@ -195,7 +194,7 @@ def checked_files(
 ) -> list[Path]:
     """Return the files of ratings; refuse a model that cannot be written, before any is read."""
     from tacit.outputs import Kind, Output, check_outputs
-    from tacit.tables import files_of
+    from tacit.readers import files_of
 
     paths = files_of(ratings)
     inputs = [*paths, *(path for path in others if path is not None)]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +29,13 @@ __all__ = [
     "NoiseSeed",
     "OwnPath",
     "RatingColumn",
+    "Settings",
     "Strict",
     "Threads",
     "TopItems",
     "UnknownItemsName",
     "UserColumn",
+    "WithSettings",
     "read_own",
     "show_json",
     "show_scores",
@@ -83,7 +86,38 @@ Force = Annotated[
     bool,
     typer.Option("--force", help="Replace a file that is there, whatever it is; never an input."),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting of the algorithm, as listed below; may be repeated.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
+
+
+class WithSettings(TyperCommand):
+    """A verb whose help lists the settings of an algorithm: of --algorithm, where that is given."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Say each setting's default, and what it may be."""
+        from tacit._validate import settings_of
+        from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
+
+        known = ALGORITHMS | IMPLICIT_ALGORITHMS
+        given = ctx.params.get("algorithm")
+        name = given if given in known else "moments"
+        config = known[name]()
+        rows = [
+            (f"{s.name}={getattr(config, s.name)}", s.expected) for s in settings_of(type(config))
+        ]
+        with formatter.section(f"Settings of {name}, for --set"):
+            formatter.write_dl(rows)
+        formatter.write_paragraph()
+        formatter.write_text(
+            f"Those of another: tacit fit --algorithm NAME --help ({', '.join(known)})."
+        )
 
 
 def show_json(content: dict[str, Any]) -> None:
@@ -95,7 +129,7 @@ def read_own(path: Path | None, *, implicit: bool = False) -> "pl.DataFrame":
     """Read a person's own ratings, or what she touched; no file means none."""
     import polars as pl
 
-    from tacit.tables import read_own_ratings
+    from tacit.readers import read_own_ratings
 
     if path is None:
         return pl.DataFrame({"item": [], "rating": []})

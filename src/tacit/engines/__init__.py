@@ -1,5 +1,6 @@
-"""Where rows live and who sums over them: here, in this process, by threads."""
+"""Where rows live and who sums over them: threads of this process; base.py is the protocol."""
 
+from tacit.engines.base import Engine
 from tacit.engines.threads import ThreadEngine
 
-__all__ = ["ThreadEngine"]
+__all__ = ["Engine", "ThreadEngine"]

@@ -1,15 +1,17 @@
 """Rows in this process, summed by threads (the kernels let go of the interpreter's lock)."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 
+from tacit._validate import Range, check
 from tacit.cores import check_memory, usable_cores
-from tacit.errors import ConfigError, EngineError
+from tacit.errors import EngineError
+from tacit.kernels.loops import LOOPS, Loops
 from tacit.kernels.pieces import together
-from tacit.private.rows import Rows
-from tacit.private.statistics import BoundedSum, Statistic
+from tacit.private.rows import Rows, Run
+from tacit.private.statistic import BoundedSum, Statistic
 from tacit.ratings import Ratings
 
 __all__ = ["ThreadEngine"]
@@ -20,13 +22,15 @@ Result = TypeVar("Result")
 class ThreadEngine:
     """Holds all rows in this process; `threads` defaults to the cores it may use.
 
-    Sums are of integers, so the result does not depend on the number of threads.
+    Sums are of integers, so the result does not depend on the number of threads. A subclass may
+    have other `loops`.
     """
+
+    loops: Loops = LOOPS
 
     def __init__(self, threads: int | None = None) -> None:
         """Set the number of threads."""
-        if threads is not None and (isinstance(threads, bool) or not 1 <= threads <= 1024):
-            raise ConfigError(f"threads={threads!r}: expected a whole number from 1 to 1024")
+        check("threads", threads, Annotated[int, Range(1, 1024)] | None)
         self._threads = threads or usable_cores()
         self._rows: Rows | None = None
 
@@ -49,7 +53,7 @@ class ThreadEngine:
             f"a sum of shape {statistic.shape} would need {needed:,} bytes, more",
             "use a form that needs no such matrix (eigen='oja'), or fewer items",
         )
-        return BoundedSum(statistic.units(self._rows, unit, self._each), unit)
+        return statistic.bounded_sum(self._rows, unit, Run(self._each, self.loops))
 
     def _each(self, task: Callable[[int, int], Result]) -> list[Result]:
         """Run a task on ranges of users that hold about the same number of ratings."""

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -21,6 +22,8 @@ __all__ = [
     "MethodChoice",
     "Quick",
     "epsilon_text",
+    "multiple_of_truth",
+    "points_of_grid",
 ]
 
 AUTOMATIC: Final = "automatic"
@@ -40,6 +43,7 @@ MEASURES: Final = {
 }
 """What can be measured, and how it is written; "frobenius" needs the whole hidden matrix."""
 
+_TIMES_TRUTH = re.compile(r"(?:(\d{1,6}(?:\.\d{1,6})?) )?truth")
 _USUAL_SIZE = (20_000, 400, 80)  # of the kinds of synthetic ratings that are no family
 
 
@@ -105,8 +109,12 @@ class MethodChoice:
     Attributes:
         algorithm: a name of the command line, "automatic", or a yardstick.
         label: what tables and pictures call it.
+        like: the label of a method that it is a form of: drawn in its colour, with other dashes.
         settings: those that differ from the algorithm's own.
         grid: settings that are tuned on a validation split, without paying for it.
+        later_grids: settings that are tuned after those, one grid after the other, with the best
+            of the earlier ones kept.
+        tuned_at: epsilons that settings are tuned at, the nearest for each; None: at every one.
         epsilons: None: those of the experiment.
         draws: None: those of the experiment.
         accounting: "exact" or "paper".
@@ -117,10 +125,13 @@ class MethodChoice:
     label: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    later_grids: tuple[Mapping[str, tuple[Any, ...]], ...] = ()
+    tuned_at: tuple[float, ...] | None = None
     epsilons: tuple[float, ...] | None = None
     draws: int | None = None
     accounting: str = "exact"
     neighbours: str = "replace"
+    like: str | None = None
 
     @property
     def is_yardstick(self) -> bool:
@@ -132,11 +143,19 @@ class MethodChoice:
         """Whether it has no private form here: a line across the picture."""
         return self.is_yardstick or self.epsilons == (math.inf,)
 
-    def candidates(self) -> list[dict[str, Any]]:
-        """Return the settings of every point of the grid; one if nothing is tuned."""
-        names = list(self.grid)
-        points = itertools.product(*self.grid.values())
-        return [{**self.settings, **dict(zip(names, point, strict=True))} for point in points]
+    @property
+    def grids(self) -> tuple[Mapping[str, tuple[Any, ...]], ...]:
+        """All grids, in the order in which they are searched; none if nothing is tuned."""
+        return (self.grid, *self.later_grids) if self.grid else ()
+
+    def tuning_epsilon(self, epsilon: float | None) -> float | None:
+        """Return the epsilon that settings for `epsilon` are tuned at: the nearest, as a ratio."""
+        if self.tuned_at is None or epsilon is None or epsilon in self.tuned_at:
+            return epsilon
+        finite = [at for at in self.tuned_at if not math.isinf(at)]
+        if math.isinf(epsilon) or not finite:
+            return max(self.tuned_at)
+        return min(finite, key=lambda at: abs(math.log(at / epsilon)))
 
 
 @dataclass(frozen=True)
@@ -217,6 +236,24 @@ class Experiment:
         )
 
 
+def points_of_grid(
+    settings: Mapping[str, Any], grid: Mapping[str, tuple[Any, ...]]
+) -> list[dict[str, Any]]:
+    """Return settings with every combination of a grid's values; themselves for an empty one."""
+    combinations = itertools.product(*grid.values())
+    return [{**settings, **dict(zip(grid, values, strict=True))} for values in combinations]
+
+
+def multiple_of_truth(value: Any) -> float | None:
+    """Return how many times the true norm a word stands for; None for anything else.
+
+    >>> multiple_of_truth("truth"), multiple_of_truth("1.6 truth"), multiple_of_truth(1.6)
+    (1.0, 1.6, None)
+    """
+    found = _TIMES_TRUTH.fullmatch(value) if isinstance(value, str) else None
+    return float(found[1] or 1.0) if found else None
+
+
 def epsilon_text(epsilon: float | None) -> str:
     """Write an epsilon for a person."""
     if epsilon is None:
@@ -231,5 +268,8 @@ def _smaller(dataset: DatasetChoice, users: int | None) -> DatasetChoice:
 
 
 def _middle_of_grid(method: MethodChoice) -> MethodChoice:
-    middle = {name: values[len(values) // 2] for name, values in method.grid.items()}
-    return replace(method, settings={**method.settings, **middle}, grid={})
+    middle = {
+        name: values[len(values) // 2] for grid in method.grids for name, values in grid.items()
+    }
+    settings = {**method.settings, **middle}
+    return replace(method, settings=settings, grid={}, later_grids=(), tuned_at=None)

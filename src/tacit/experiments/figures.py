@@ -24,6 +24,8 @@ _BEYOND = 2.2  # how far right of the largest epsilon "no privacy" stands
 _STEEP = 6.0  # largest over smallest value from which on the axis is logarithmic
 _ROOM_ABOVE = 1.12  # times the user mean: what is worse leaves the panel
 _LEGEND_WIDTH = 2.15  # inches a column
+_LEGEND_ROW = 0.18  # inches that each row beyond the usual ones adds to the height
+_USUAL_ROWS = 4
 
 
 def draw(experiment: Experiment, points: Sequence[Point], folder: Path) -> list[Path]:
@@ -250,6 +252,8 @@ def _legend(figure: "Figure", panels: Sequence["Axes"], order: Sequence[str]) ->
     found = dict(sorted(found.items(), key=lambda one: _place(one[0], places)))
     width = max(_LEGEND_WIDTH, 0.85 + 0.068 * max(map(len, found)))
     columns = max(1, int(figure.get_figwidth() / width))
+    rows = math.ceil(len(found) / columns)
+    figure.set_figheight(figure.get_figheight() + _LEGEND_ROW * max(0, rows - _USUAL_ROWS))
     figure.legend(
         found.values(),
         found.keys(),

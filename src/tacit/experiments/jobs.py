@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from tacit.experiments.described import RANKING, DatasetChoice, Experiment, MethodChoice
+from tacit.experiments.described import (
+    RANKING,
+    DatasetChoice,
+    Experiment,
+    MethodChoice,
+    points_of_grid,
+)
 
 __all__ = ["SCHEMA", "Cell", "Job", "cells_of"]
 
@@ -112,20 +118,36 @@ def _cell(
         "accounting": method.accounting,
         "neighbours": method.neighbours,
     }
-    trials: tuple[Job, ...] = ()
-    settings: Mapping[str, Any] | None = method.settings
-    if method.grid:
-        part: dict[str, Any] = {
-            "role": "trial",
-            "kept_out": round(experiment.draws * dataset.test_share, 9),
-            "validation": experiment.validation_share,
-        }
-        trials = tuple(Job(settings=one, **common, **part) for one in method.candidates())
-        settings = _best(trials, rows)
+    part: dict[str, Any] = {
+        **common,
+        "epsilon": method.tuning_epsilon(epsilon),
+        "role": "trial",
+        "kept_out": round(experiment.draws * dataset.test_share, 9),
+        "validation": experiment.validation_share,
+    }
+    trials, settings = _tuned(method, part, rows)
     ranking = experiment.measure in RANKING
     draws = range(experiment.draws_of(method) if settings is not None else 0)
     runs = (Job(settings=settings or {}, draw=draw, ranking=ranking, **common) for draw in draws)
     return Cell(dataset, method, epsilon, trials, tuple(runs))
+
+
+def _tuned(
+    method: MethodChoice, part: Mapping[str, Any], rows: Mapping[str, Row]
+) -> tuple[tuple[Job, ...], Mapping[str, Any] | None]:
+    """Return the trials as far as they are known, and the best settings once all are done.
+
+    Each grid is searched with the best settings of the grids before it.
+    """
+    trials: dict[str, Job] = {}
+    settings: Mapping[str, Any] | None = method.settings
+    for grid in method.grids:
+        if settings is None:
+            break
+        tried = [Job(settings=one, **part) for one in points_of_grid(settings, grid)]
+        trials |= {job.key: job for job in tried}
+        settings = _best(tried, rows)
+    return tuple(trials.values()), settings
 
 
 def _best(trials: Iterable[Job], rows: Mapping[str, Row]) -> Mapping[str, Any] | None:

@@ -13,6 +13,7 @@ from tacit.catalogue import Catalogue
 from tacit.datasets.loading import load
 from tacit.datasets.synthetic import synthesise
 from tacit.evaluation.accuracy import keep_ratings
+from tacit.experiments.described import multiple_of_truth
 from tacit.experiments.jobs import Job
 from tacit.ratings import Ratings
 from tacit.theory import Problem, recommended_rounds
@@ -103,8 +104,9 @@ class Prepared:
         """Return a job's settings, those given by a word as numbers."""
         settings = dict(job.settings)
         for name in ("nuclear_norm", "row_norm"):
-            if settings.get(name) == "truth" and self.truth is not None:
-                settings[name] = getattr(self.truth, name)
+            times = multiple_of_truth(settings.get(name))
+            if times is not None and self.truth is not None:
+                settings[name] = times * getattr(self.truth, name)
         if settings.get("rounds") == "theory":
             settings["rounds"] = self._rounds(job.epsilon)
         return settings

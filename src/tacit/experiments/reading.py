@@ -21,18 +21,19 @@ from tacit.experiments.described import (
     Guide,
     MethodChoice,
     Quick,
+    multiple_of_truth,
+    points_of_grid,
 )
 from tacit.experiments.fields import REQUIRED, Fields
 from tacit.experiments.guides import BOUNDS
 from tacit.experiments.places import experiment_text, full_name
 
-__all__ = ["BY_SIZE", "config_of", "parse_experiment", "read_experiment"]
+__all__ = ["config_of", "parse_experiment", "read_experiment"]
 
 _KINDS = get_args(Kind)
 _REST = "*"
 _SIZES = {"users": 1_000_000_000, "items": 10_000_000, "per_user": 10_000_000, "seed": 2**31}
-BY_SIZE = {"nuclear_norm": "truth", "row_norm": "truth", "rounds": "theory"}
-"""Settings that may be given by a word: of the hidden matrix, or by Theorem 3.2."""
+_OF_TRUTH = ("nuclear_norm", "row_norm")
 
 
 def read_experiment(name: str) -> Experiment:
@@ -123,12 +124,7 @@ def _methods(tables: Sequence[Fields], cap: Any) -> tuple[MethodChoice, ...]:
 
 def _method(fields: Fields, algorithm: str, cap: Any) -> MethodChoice:
     settings = _settings(fields, "settings")
-    grid = {
-        name: tuple(_value(one) for one in values)
-        if isinstance(values, list) and values
-        else fields.refuse(f"tune.{name}", values, "a list of values")
-        for name, values in _settings(fields, "tune", keep_lists=True).items()
-    }
+    grids = _grids(fields)
     cap = _cap(fields, cap)
     if cap not in (None, "own") and algorithm in ALGORITHMS and "max_ratings" not in settings:
         settings["max_ratings"] = None if cap == "all" else cap
@@ -136,22 +132,42 @@ def _method(fields: Fields, algorithm: str, cap: Any) -> MethodChoice:
         algorithm=algorithm,
         label=fields.text("label", algorithm),
         settings=settings,
-        grid=grid,
+        grid=grids[0] if grids else {},
+        later_grids=grids[1:],
+        tuned_at=fields.numbers("tuned_at", 1e-9, None),
         epsilons=fields.numbers("epsilons", 1e-9, None),
         draws=fields.whole("draws", 1, 1000, None),
         accounting=fields.word("accounting", tuple(Accounting), "exact"),
         neighbours=fields.word("neighbours", tuple(Neighbours), "replace"),
+        like=fields.text("like", None),
     )
     fields.close()
     _check_settings(method, fields.where)
     return method
 
 
-def _settings(fields: Fields, name: str, *, keep_lists: bool = False) -> dict[str, Any]:
+def _settings(fields: Fields, name: str) -> dict[str, Any]:
     table = fields.raw(name, {})
     if not isinstance(table, dict):
         fields.refuse(name, table, "a table of settings")
-    return {key: value if keep_lists else _value(value) for key, value in table.items()}
+    return {key: _value(value) for key, value in table.items()}
+
+
+def _grids(fields: Fields) -> tuple[dict[str, tuple[Any, ...]], ...]:
+    """Take what is tuned: a table of lists, or several that are searched one after the other."""
+    tables = fields.raw("tune", [])
+    tables = [tables] if isinstance(tables, dict) else tables
+    if not isinstance(tables, list) or not all(isinstance(one, dict) and one for one in tables):
+        fields.refuse("tune", tables, "a table of lists, or a list of such tables")
+    return tuple(
+        {
+            name: tuple(_value(one) for one in values)
+            if isinstance(values, list) and values
+            else fields.refuse(f"tune.{name}", values, "a list of values")
+            for name, values in table.items()
+        }
+        for table in tables
+    )
 
 
 def _value(value: Any) -> Any:
@@ -167,12 +183,23 @@ def _check_settings(method: MethodChoice, where: str) -> None:
         if method.settings or method.grid:
             raise ConfigError(f"{where}: {method.algorithm} takes no settings")
         return
-    for candidate in method.candidates():
-        words = {name: word for name, word in BY_SIZE.items() if candidate.get(name) == word}
-        try:
-            config_of(method.algorithm, candidate | dict.fromkeys(words, 10))
-        except ConfigError as error:
-            raise ConfigError(f"{where}: {error}") from None
+    first = dict(method.settings)
+    for grid in method.grids or ({},):
+        candidates = points_of_grid(first, grid)
+        for candidate in candidates:
+            words = [name for name, value in candidate.items() if _is_by_size(name, value)]
+            try:
+                config_of(method.algorithm, candidate | dict.fromkeys(words, 10))
+            except ConfigError as error:
+                raise ConfigError(f"{where}: {error}") from None
+        first = candidates[0]
+
+
+def _is_by_size(name: str, value: Any) -> bool:
+    """Whether a setting is given by a word: a multiple of the hidden matrix's, or Theorem 3.2's."""
+    if name == "rounds":
+        return bool(value == "theory")
+    return name in _OF_TRUTH and multiple_of_truth(value) is not None
 
 
 def config_of(algorithm: str, settings: dict[str, Any]) -> Algorithm:
@@ -215,7 +242,8 @@ def _check_together(experiment: Experiment, where: str) -> None:
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ConfigError(f"{where}: the label {twice[0]!r} is given twice; give each once")
-    for name in (experiment.leader, *(guide.method for guide in experiment.guides)):
+    named = [experiment.leader, *(guide.method for guide in experiment.guides)]
+    for name in (*named, *(method.like for method in experiment.methods)):
         if name is not None and name not in labels:
             raise ConfigError(f"{where}: no method has the label {name!r}")
     if experiment.leader is not None and experiment.measure in RANKING:

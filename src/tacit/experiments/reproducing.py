@@ -107,8 +107,9 @@ def _completed(
     """Compute what is missing, and return what was stored before and what is stored then."""
     with RunStore(runs) as store:
         before = dict(store.rows)
-        for stage in ("trials", "runs"):  # runs of tuned methods need the best of the trials
-            _compute(experiment, store, stage, retry, progress)
+        for _ in range(max(len(method.grids) for method in experiment.methods)):
+            _compute(experiment, store, "trials", retry, progress)  # later grids need the best
+        _compute(experiment, store, "runs", retry, progress)  # of earlier ones, and so do runs
         return before, store.rows
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tacit.errors import ConfigError
@@ -53,12 +53,16 @@ class Line:
 def lines_of(experiment: Experiment) -> dict[str, Line]:
     """Give every method of an experiment its look: black for the one that ought to lead."""
     lines: dict[str, Line] = {}
-    turn = 0
+    turn, bare = 0, False
     for method in experiment.methods:
         if method.label == experiment.leader:
             lines[method.label] = Line(INK, "o", "-", width=2.4, front=5)
         elif method.is_baseline:
-            lines[method.label] = _baseline(method)
+            lines[method.label] = _baseline(method, later=bare)
+            bare = bare or not method.is_yardstick
+        elif method.like in lines:
+            forms = [one.like for one in experiment.methods if one.label in lines]
+            lines[method.label] = _form_of(lines[method.like], forms.count(method.like) + 1)
         else:
             lines[method.label] = _coloured(turn)
             turn += 1
@@ -72,9 +76,15 @@ def _coloured(turn: int) -> Line:
     return Line(_COLOURS[at], marker, _DASHES[again % len(_DASHES)])
 
 
-def _baseline(method: MethodChoice) -> Line:
-    """Yardsticks are dotted, a method without a private form is a dashed line."""
-    dashes = _YARDSTICK_DASHES.get(method.algorithm, "--")
+def _form_of(line: Line, number: int) -> Line:
+    """Return the look of another form of a method: its colour, with other dashes and marker."""
+    marker = _MARKERS[(_MARKERS.index(line.marker) + 3 * number) % len(_MARKERS)]
+    return replace(line, marker=marker, dashes=_DASHES[number % len(_DASHES)])
+
+
+def _baseline(method: MethodChoice, *, later: bool) -> Line:
+    """Yardsticks are dotted, a method without a private form is dashed; a later one dash-dotted."""
+    dashes = _YARDSTICK_DASHES.get(method.algorithm, "-." if later else "--")
     return Line(QUIET if method.is_yardstick else INK, "", dashes, width=1.2, front=2)
 
 

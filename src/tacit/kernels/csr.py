@@ -15,7 +15,7 @@ in chunks is never copied into one block. Threads share the pieces; kernels hold
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -28,14 +28,10 @@ __all__ = [
     "Grouped",
     "Rows",
     "Scope",
-    "Scratch",
-    "average",
+    "Settled",
     "bad_values",
-    "collect",
-    "emit",
     "gather",
     "group",
-    "new_scratch",
     "present",
     "settle",
 ]
@@ -43,7 +39,7 @@ __all__ = [
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
 Triple = tuple[Array, Array, Array]
-Scratch = tuple[Array, Array, Array, Array, Array]
+_Scratch = tuple[Array, Array, Array, Array, Array]
 """By item: the last value, whether there is one (bits, and bits of words), sum and number."""
 
 UNWANTED = np.uint32(0xFFFFFFFF)
@@ -165,7 +161,7 @@ def _settled(items: Array, values: Array) -> bool:
 
 
 @numba.njit(nogil=True, cache=True)
-def collect(items: Array, values: Array, scratch: Scratch) -> int:
+def _collect(items: Array, values: Array, scratch: _Scratch) -> int:
     """Set the bits of a user's items and note their last values; count repeated items."""
     last, bits, summary, _, _ = scratch
     repeated = 0
@@ -182,7 +178,7 @@ def collect(items: Array, values: Array, scratch: Scratch) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def average(items: Array, values: Array, scratch: Scratch) -> None:
+def _average(items: Array, values: Array, scratch: _Scratch) -> None:
     """Put the mean of each of a user's items in the place of its last value."""
     last, _, _, totals, times = scratch
     for k in range(items.size):
@@ -196,7 +192,7 @@ def average(items: Array, values: Array, scratch: Scratch) -> None:
 
 
 @numba.njit(nogil=True, cache=True)
-def emit(scratch: Scratch, items: Array, values: Array) -> int:
+def _emit(scratch: _Scratch, items: Array, values: Array) -> int:
     """Read the bits in order, write item and value for each, clear them; return how many."""
     last, bits, summary, _, _ = scratch
     length = 0
@@ -222,7 +218,7 @@ def _settle(
     groups: tuple[Array, int],
     ratings: Triple,
     users: tuple[Array, Array, bool],
-    rooms: tuple[Triple, Scratch],
+    rooms: tuple[Triple, _Scratch],
 ) -> int:
     """Sort and merge the ratings of some groups in place; return how many repeat an item."""
     (starts, shift), (room, scratch) = groups, rooms
@@ -241,10 +237,10 @@ def _settle(
             to = slice(at, at + inside[member])
             at, length = at + inside[member], inside[member]
             if not _settled(items[to], values[to]):
-                more = collect(items[to], values[to], scratch)
+                more = _collect(items[to], values[to], scratch)
                 if more > 0 and mean:
-                    average(items[to], values[to], scratch)
-                length = emit(scratch, items[to], values[to])
+                    _average(items[to], values[to], scratch)
+                length = _emit(scratch, items[to], values[to])
                 repeated += more
             lengths[(group << shift) + member] = length
     return repeated
@@ -280,6 +276,24 @@ def present(pieces: Sequence[Array], low: int, size: int) -> NDArray[np.bool_]:
     return np.asarray(flags.any(axis=0), dtype=np.bool_)
 
 
+class Rows(NamedTuple):
+    """Rows next to each other: row i is items and values[indptr[i]:indptr[i + 1]]."""
+
+    indptr: Integers
+    items: Array
+    values: NDArray[np.float32]
+
+
+class Settled(NamedTuple):
+    """The rows of all users, and what became of their ratings."""
+
+    rows: Rows
+    counts: Integers
+    """How many ratings each user came with."""
+    repeated: int
+    """How many ratings were merged into another one of the same user and item."""
+
+
 @dataclass(frozen=True)
 class Grouped:
     """Ratings by group of users: users g 2^shift, ..., (g + 1) 2^shift - 1 make group g."""
@@ -309,15 +323,16 @@ class Scope:
     """Values are brought within these."""
 
 
-def group(
-    columns: tuple[Sequence[Array], Sequence[Array], Sequence[Array]], scope: Scope
-) -> Grouped:
+def group(columns: tuple[list[Array], list[Array], list[Array]], scope: Scope) -> Grouped:
     """Bring every rating to its group, in the order of the input.
 
-    The columns are users, items and values, in pieces that line up.
+    The columns are users, items and values, in pieces that line up. The lists are emptied, and
+    each piece is let go of as soon as it is taken over.
     """
-    parts = parts_of(list(zip(*columns, strict=True)))
     ratings = sum(piece.size for piece in columns[0])
+    parts = [list(part) for part in parts_of(list(zip(*columns, strict=True)))]
+    for column in columns:
+        column.clear()
     shift = _shift(scope.sizes[0], ratings)
     counts = np.zeros((len(parts), ((scope.sizes[0] - 1) >> shift) + 1), np.int64)
 
@@ -332,10 +347,11 @@ def group(
     items = np.empty(ratings, np.uint16 if scope.sizes[1] <= 1 << 16 else np.uint32)
     numbers = (*scope.lows, np.uint64(shift))
 
-    def write(part: Sequence[Triple], row: NDArray[np.uint64]) -> None:
+    def write(part: list[Triple], row: NDArray[np.uint64]) -> None:
         target = (row, members, items, values)
-        for piece in part:
-            _partition(piece, numbers, scope.positions, scope.bounds, target)
+        part.reverse()
+        while part:
+            _partition(part.pop(), numbers, scope.positions, scope.bounds, target)
 
     together(write, parts, places)
     return Grouped(shift, scope.sizes, starts, members, items, values)
@@ -347,29 +363,7 @@ def _shift(n_users: int, ratings: int) -> int:
     return min((-(-n_users // groups) - 1).bit_length(), 16)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Ratings by user, sorted by item: each user's begin where they began before merging."""
-
-    counts: Integers
-    """How many ratings each user came with."""
-    lengths: Integers
-    """How many are left, after unwanted items were left out and repeated ones merged."""
-    items: Array
-    values: NDArray[np.float32]
-    repeated: int
-    """How many ratings were merged into another one of the same user and item."""
-
-    def packed(self, users: Integers) -> tuple[Integers, Array, NDArray[np.float32]]:
-        """The rows of some users, ascending, as indptr, items and values without gaps."""
-        lengths = self.lengths[users]
-        if int(lengths.sum()) == self.items.size:
-            return np.concatenate([[0], np.cumsum(lengths)]), self.items, self.values
-        starts = np.cumsum(self.counts) - self.counts
-        return gather(starts[users], lengths, self.items, self.values)
-
-
-def settle(grouped: Grouped, mean: bool) -> Rows:
+def settle(grouped: Grouped, mean: bool) -> Settled:
     """Sort each user's ratings by item, in place; repeated items leave their mean or the last."""
     counts, lengths = (np.zeros(grouped.sizes[0], np.int64) for _ in range(2))
     groups, users = (grouped.starts, grouped.shift), (counts, lengths, mean)
@@ -379,13 +373,15 @@ def settle(grouped: Grouped, mean: bool) -> Rows:
         longest = int(np.diff(grouped.starts[span[0] : span[1] + 1]).max())
         places = np.empty(1 << grouped.shift, np.uint64)
         room = (places, np.empty(longest, grouped.items.dtype), np.empty(longest, np.float32))
-        return int(_settle(span, groups, ratings, users, (room, new_scratch(grouped.sizes[1]))))
+        return int(_settle(span, groups, ratings, users, (room, _new_scratch(grouped.sizes[1]))))
 
     repeated = together(work, spans_of(grouped.starts))
-    return Rows(counts, lengths, grouped.items, grouped.values, sum(repeated))
+    starts = np.cumsum(counts) - counts
+    rows = gather(starts, lengths, grouped.items, grouped.values)
+    return Settled(rows, counts, sum(repeated))
 
 
-def new_scratch(n_items: int) -> Scratch:
+def _new_scratch(n_items: int) -> _Scratch:
     """Scratch with nothing in it, as each user leaves it."""
     words = (n_items + 63) // 64
     bits, summary = np.zeros(words, np.uint64), np.zeros((words + 63) // 64, np.uint64)
@@ -393,11 +389,11 @@ def new_scratch(n_items: int) -> Scratch:
     return np.zeros(n_items, np.float32), bits, summary, totals, times
 
 
-def gather(
-    starts: Integers, lengths: Integers, items: Array, values: NDArray[np.float32]
-) -> tuple[Integers, Array, NDArray[np.float32]]:
-    """Rows of the given starts and lengths, copied next to each other."""
+def gather(starts: Integers, lengths: Integers, items: Array, values: NDArray[np.float32]) -> Rows:
+    """Rows of the given starts and lengths, next to each other; copied if they are not yet."""
     indptr = np.concatenate([[0], np.cumsum(lengths)])
+    if indptr[-1] == items.size and np.array_equal(starts, indptr[:-1]):
+        return Rows(indptr, items, values)
     picked = (np.empty(int(indptr[-1]), items.dtype), np.empty(int(indptr[-1]), values.dtype))
 
     def copy(span: tuple[int, int]) -> None:
@@ -405,4 +401,4 @@ def gather(
         _gather(span, starts, indptr, values, picked[1])
 
     together(copy, spans_of(indptr))
-    return indptr, *picked
+    return Rows(indptr, *picked)

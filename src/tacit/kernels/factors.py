@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from tacit.kernels.quantise import clip_factor, quantise
 from tacit.kernels.solving import own_solution, target
 
 __all__ = ["factor_gradient", "solve_factors"]
@@ -39,19 +40,16 @@ def _product(own, vector):
 
 @njit(cache=True, nogil=True)
 def _add_clipped(errors, own, items, quanta, total):
-    """Add errors x own, an items-by-rank vector, scaled so that its integer norm holds."""
+    """Add errors x own, an items-by-rank vector that is clipped as one."""
     norm = np.sqrt(np.sum(errors * errors) * np.sum(own * own))
-    if not 0.0 < norm < np.inf:
-        return
-    factor = min(1.0, quanta.bound / norm) / quanta.quantum
-    while True:
-        squared = 0.0
-        for p in range(errors.size):
-            for k in range(own.size):
-                squared += np.rint(errors[p] * own[k] * factor) ** 2
-        if squared <= quanta.most_squared:
-            break
-        factor *= np.sqrt(quanta.most_squared / squared) * (1.0 - 1e-9)
+    rank = own.size
+    terms = np.empty(errors.size * rank)
+    integers = np.empty(terms.size, dtype=np.int64)
     for p in range(errors.size):
-        for k in range(own.size):
-            total[items[p], k] += np.int64(np.rint(errors[p] * own[k] * factor))
+        for k in range(rank):
+            terms[p * rank + k] = errors[p] * own[k]
+    factor = clip_factor(norm, quanta.bound) / quanta.quantum
+    quantise(terms, factor, quanta.most_squared, integers)
+    for p in range(errors.size):
+        for k in range(rank):
+            total[items[p], k] += integers[p * rank + k]

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from tacit.kernels.quantise import quantise
 from tacit.kernels.rows import clipped
 
 __all__ = ["descend", "map_rows", "quantise_rows"]
@@ -71,15 +72,6 @@ def _add_four(matrix, row, j, mapped):
 
 @njit(cache=True, nogil=True)
 def quantise_rows(filled, quanta, lo, hi, units):
-    """Write rows lo ... hi as integers, in floating point, of squared norm <= most_squared."""
+    """Write rows lo ... hi, which `descend` clipped, as integers in floating point."""
     for i in range(lo, hi):
-        row, out = filled[i], units[i - lo]
-        factor = 1.0 / quanta.quantum
-        while True:
-            squared = 0.0
-            for item in range(row.size):
-                out[item] = np.rint(row[item] * factor)
-                squared += out[item] * out[item]
-            if squared <= quanta.most_squared:
-                break
-            factor *= np.sqrt(quanta.most_squared / squared) * (1.0 - 1e-9)
+        quantise(filled[i], 1.0 / quanta.quantum, quanta.most_squared, units[i - lo])

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from tacit.kernels.quantise import clip_factor, norm_of, quantise
 from tacit.kernels.rows import priorities
 
 __all__ = ["add_losses", "mark_held_out"]
@@ -27,20 +28,12 @@ def mark_held_out(rows, seed, below, lo, hi, marks):
 def add_losses(losses, quanta, total):
     """Add each user's losses, less their mean and clipped as one vector, in integers.
 
-    Quanta are rounded towards zero, and a vector that is too long all the same is shortened until
-    it is not.
+    Entries are cut towards zero first, so that the quantiser has next to nothing to shorten.
     """
     users, rules = losses.shape
     term = np.empty(rules, dtype=np.int64)
     for i in range(users):
         centred = losses[i] - np.sum(losses[i]) / rules
-        norm = np.sqrt(np.sum(centred**2))
-        scale = min(1.0, quanta.bound / norm) / quanta.quantum if norm > 0.0 else 0.0
-        squared = quanta.most_squared + 1
-        while squared > quanta.most_squared:
-            squared = 0
-            for k in range(rules):
-                term[k] = np.int64(scale * centred[k])
-                squared += term[k] ** 2
-            scale *= 1.0 - 1e-6
+        factor = clip_factor(norm_of(centred), quanta.bound) / quanta.quantum
+        quantise(np.trunc(factor * centred), 1.0, quanta.most_squared, term)
         total += term

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from tacit.kernels.quantise import norm_of, quantise
 from tacit.kernels.solving import add_multiple, own_solution, target
 
 __all__ = ["EquationQuanta", "normal_equations"]
@@ -25,30 +26,10 @@ class EquationQuanta(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _quantise(vector, factor, most_squared, units):
-    """Write vector * factor as integers of squared norm <= most_squared; zeros if not finite.
-
-    A longer vector is scaled down. The bound is checked in integers, so it holds whatever floating
-    point did before.
-    """
-    total = 0.0
-    for k in range(vector.size):
-        total += vector[k] * vector[k]
-    norm = np.sqrt(total)
-    units[:] = 0
-    if not 0.0 < norm < np.inf:
-        return
-    factor = min(factor, np.sqrt(most_squared) / norm)
-    tries = 0
-    while True:
-        squared = np.int64(0)
-        for k in range(vector.size):
-            units[k] = np.int64(np.rint(vector[k] * factor))
-            squared += units[k] * units[k]
-        if squared <= most_squared:
-            return
-        tries += 1  # rounding lengthened it: shorten it by that much, and by more each time
-        factor *= np.sqrt(most_squared / squared) * (1.0 - tries * 1e-9)
+def _full_length(vector, most_squared):
+    """Return the factor that makes a vector sqrt(most_squared) long; 0 if there is none."""
+    norm = norm_of(vector)
+    return np.sqrt(most_squared) / norm if 0.0 < norm < np.inf else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -79,11 +60,14 @@ def normal_equations(rows, model, quanta, lo, hi, total):
         if stop == start:
             continue
         solved = own_solution(rows, i, factors, roots, 1.0)
-        _quantise(solved, quanta.factor, quanta.most_squared, own)
+        factor = min(quanta.factor, _full_length(solved, quanta.most_squared))
+        quantise(solved, factor, quanta.most_squared, own)
         _pack(own, packed)
         items = rows.items[start:stop]
         weights = np.empty(stop - start, dtype=np.int64)
-        _quantise(item_weights[items], np.inf, quanta.most_squared, weights)
+        hers = item_weights[items]
+        factor = _full_length(hers, quanta.most_squared)
+        quantise(hers, factor, quanta.most_squared, weights)
         for p in range(stop - start):
             if weights[p] != 0:
                 place = np.rint(target(rows, i, start + p) * quanta.target)

@@ -11,10 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tacit.kernels.quantise import clip_factor, quantise
 from tacit.kernels.rows import clipped, row_weight
 
 __all__ = [
-    "Quanta",
     "StepArrays",
     "advance",
     "covariance",
@@ -35,14 +35,6 @@ class StepArrays(NamedTuple):
     gain: float
     keep: float
     norm: float
-
-
-class Quanta(NamedTuple):
-    """How a residual becomes integers: bound and quantum of a row, and the largest squared norm."""
-
-    bound: float
-    quantum: float
-    most_squared: int
 
 
 @njit(cache=True, nogil=True)
@@ -69,7 +61,7 @@ def _shorten(row, most, weight):
     length = np.sqrt(weight * _dot(row, row))
     if length <= most:
         return 1.0
-    factor = most / length if length < np.inf else 0.0
+    factor = clip_factor(length, most)
     for p in range(row.size):
         row[p] = factor * row[p] if factor > 0.0 else 0.0
     return factor
@@ -117,29 +109,6 @@ def advance(rows, fitted, step, lo, hi):
     scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
     for i in range(lo, hi):
         _residual(rows, fitted, i, step, scratch)
-
-
-@njit(cache=True, nogil=True)
-def _quantise(residual, quanta, units):
-    """Write residual / quantum, clipped to the bound, as integers of squared norm <= most_squared.
-
-    The bound is checked in integers, so it holds whatever floating point did before.
-    """
-    norm = np.sqrt(_dot(residual, residual))
-    if not norm < np.inf:
-        units[: residual.size] = 0
-        return
-    factor = (min(1.0, quanta.bound / norm) if norm > 0 else 1.0) / quanta.quantum
-    tries = 0
-    while True:
-        squared = np.int64(0)
-        for p in range(residual.size):
-            units[p] = np.int64(np.rint(residual[p] * factor))
-            squared += units[p] * units[p]
-        if squared <= quanta.most_squared:
-            return
-        tries += 1  # rounding lengthened the row: shorten it by that much, and by more each time
-        factor *= np.sqrt(quanta.most_squared / squared) * (1.0 - tries * 1e-9)
 
 
 @njit(cache=True, nogil=True)
@@ -213,7 +182,8 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
             _add_outer(units, at, ends, size, first, order, total)
             size = 0
         residual = _residual(rows, fitted, i, step, scratch)
-        _quantise(residual, quanta, units[size:])
+        factor = clip_factor(np.sqrt(_dot(residual, residual)), quanta.bound) / quanta.quantum
+        quantise(residual, factor, quanta.most_squared, units[size:])
         count = _placed(units[size:], items, places, at[size:])
         ends[size : size + count] = size + count
         size += count
@@ -221,45 +191,49 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
 
 
 @njit(cache=True, nogil=True)
-def product(rows, fitted, step, block, quanta, lo, hi, total):
-    """Take one local step and add the users' a (a^T V), V = block, in units of quanta.quantum."""
+def product(rows, fitted, step, block, limits, lo, hi, total):
+    """Take one local step and add the users' a (a^T V), V = block; limits: (bound, unit)."""
+    bound, unit = limits
     scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
-        _shorten(residual, quanta.bound, 1.0)
+        _shorten(residual, bound, 1.0)
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
         picked = scratch[1, : items.size]
         for k in range(block.shape[1]):
             _pick(block[:, k], items, picked)
-            inner = _dot(residual, picked) / quanta.quantum
+            inner = _dot(residual, picked) / unit
             for p in range(items.size):
                 total[items[p], k] += np.int64(np.rint(residual[p] * inner))
 
 
 @njit(cache=True, nogil=True)
-def energy(rows, fitted, step, direction, quanta, lo, hi):
-    """Take one local step and return the sum of the users' (a . v)^2, in units, rounded down."""
+def energy(rows, fitted, step, direction, limits, lo, hi, total):
+    """Take one local step and add the users' (a . v)^2, in units, rounded down.
+
+    `limits` are (bound of a, unit, most units of a user).
+    """
+    bound, unit, most = limits
     scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
-    total = np.int64(0)
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
-        _shorten(residual, quanta.bound, 1.0)
+        _shorten(residual, bound, 1.0)
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
         picked = scratch[1, : items.size]
         _pick(direction, items, picked)
         inner = _dot(residual, picked)
-        total += min(np.int64(inner * inner / quanta.quantum), quanta.most_squared)
-    return total
+        total[0] += min(np.int64(inner * inner / unit), most)
 
 
 @njit(cache=True, nogil=True)
-def moments(rows, fitted, step, direction, quanta, lo, hi):
-    """Take one local step and return five sums over users, in units.
+def moments(rows, fitted, step, direction, limits, lo, hi, total):
+    """Take one local step and add five numbers of each user, in units.
 
     With a the residual, y the fitted row and w = (a . v) v on Omega: a.a, a.y, y.y, y.w, w.w.
+    `limits` are the largest term, and how many units that is.
     """
+    largest, most = limits
     scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
-    total = np.zeros(5, dtype=np.int64)
     own = np.empty(5)
     for i in range(lo, hi):
         residual = _residual(rows, fitted, i, step, scratch)
@@ -274,10 +248,7 @@ def moments(rows, fitted, step, direction, quanta, lo, hi):
         own[3] = _dot(row, along)
         own[4] = _dot(along, along)
         for k in range(5):
-            total[k] += np.int64(
-                np.rint(min(1.0, max(-1.0, own[k] / quanta.bound)) * quanta.quantum)
-            )
-    return total
+            total[k] += np.int64(np.rint(min(1.0, max(-1.0, own[k] / largest)) * most))
 
 
 @njit(cache=True, nogil=True)

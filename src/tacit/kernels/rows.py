@@ -26,7 +26,7 @@ class RowArrays(NamedTuple):
     """A user-by-item matrix in CSR form, what is public about items, and each user's own numbers.
 
     The target of a rating is clip(value - offsets[item] - means[user]) * scales[user], where the
-    clip is to [-entry, entry].
+    clip is to [-clip, clip].
     """
 
     indptr: NDArray[np.int64]
@@ -35,17 +35,17 @@ class RowArrays(NamedTuple):
     offsets: NDArray[np.float64]
     means: NDArray[np.float64]
     scales: NDArray[np.float64]
-    entry: float
+    clip: float
 
 
 class RowLimits(NamedTuple):
     """How rows are bounded: the scalars of private.rows.RowBounds, for the loops."""
 
     centre: bool
-    shrink: float
+    bias_shrinkage: float
     norm: float
-    weighted: bool
-    most: float
+    by_sqrt_count: bool
+    max_ratings: float
 
 
 @njit(cache=True, nogil=True)
@@ -147,7 +147,7 @@ def _own_mean(rows, shrink, start, stop):
 def clipped(rows, p, mean):
     """Return rating p without its item's offset and the user's mean, clipped."""
     centred = rows.values[p] - rows.offsets[rows.items[p]] - mean
-    return min(rows.entry, max(-rows.entry, centred))
+    return min(rows.clip, max(-rows.clip, centred))
 
 
 @njit(cache=True, nogil=True)
@@ -160,11 +160,11 @@ def row_means_and_scales(rows, limits, lo, hi):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
         if stop == start:
             continue
-        mean = _own_mean(rows, limits.shrink, start, stop) if limits.centre else 0.0
-        scale = 1.0 / np.sqrt(stop - start) if limits.weighted else 1.0
+        mean = _own_mean(rows, limits.bias_shrinkage, start, stop) if limits.centre else 0.0
+        scale = 1.0 / np.sqrt(stop - start) if limits.by_sqrt_count else 1.0
         total = 0.0
         for p in range(start, stop):
             total += (scale * clipped(rows, p, mean)) ** 2
-        total *= row_weight(stop - start, limits.most)
+        total *= row_weight(stop - start, limits.max_ratings)
         rows.means[i] = mean
         rows.scales[i] = scale * (min(1.0, limits.norm / np.sqrt(total)) if total > 0 else 1.0)

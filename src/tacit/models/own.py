@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from tacit.catalogue import Catalogue
 from tacit.errors import DataError, UnknownItemsWarning
 from tacit.models.rules import OwnRows
-from tacit.text_tables import attempt
 
 __all__ = ["known_positions", "own_interactions", "own_row"]
 
@@ -68,9 +67,10 @@ def _touched(own: Any) -> Any:
 
 def known_positions(items: Any, catalogue: Catalogue, what: str) -> NDArray[np.int64]:
     """Return positions in the catalogue, -1 where unknown, and warn with the count of those."""
-    positions = attempt(lambda: catalogue.positions(items))
-    if positions is None:
-        raise DataError(f"{what}: expected item ids like those of the catalogue")
+    try:
+        positions = catalogue.positions(items)
+    except (DataError, pl.exceptions.PolarsError):  # its message may quote ids
+        raise DataError(f"{what}: expected item ids like those of the catalogue") from None
     unknown = int(np.sum(positions < 0))
     if unknown:
         message = f"{unknown} of {len(positions)} {what} are not in the catalogue and are left out"
@@ -98,9 +98,10 @@ def _series(column: Any) -> Any:
 
 def _checked(ratings: Any, rating_range: tuple[float, float]) -> NDArray[np.float64]:
     lo, hi = rating_range
-    values = attempt(lambda: np.asarray(ratings, dtype=np.float64).reshape(-1))
-    if values is None:
-        raise DataError("own_ratings: every rating must be a number")
+    try:
+        values = np.asarray(ratings, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError("own_ratings: every rating must be a number") from None
     wrong = int(np.sum(~((values >= lo) & (values <= hi))))
     if wrong:
         raise DataError(

@@ -6,23 +6,25 @@ can be lost at any time: after a crash, or with a worker.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.cores import check_memory
-from tacit.kernels.residuals import StepArrays, advance
+from tacit.kernels.residuals import StepArrays
 from tacit.kernels.rows import RowArrays
-from tacit.private.rows import EachRange
+from tacit.private.described import Described
+from tacit.private.rows import Run
 
 __all__ = ["FilledRows", "FittedValues", "LinearStep", "RankOneStep"]
 
-Step = TypeVar("Step")
+Step = TypeVar("Step", bound=Described)
 
 
 @dataclass(frozen=True, eq=False)
-class RankOneStep:
+class RankOneStep(Described):
     """A published direction and how users move along it (Alg. 1, local update).
 
     Y_i <- project(keep Y_i - gain (A_i . v) v), rows on Omega scaled down to at most `norm`.
@@ -39,7 +41,7 @@ class RankOneStep:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearStep:
+class LinearStep(Described):
     """A published linear map of rows, Y_i <- Y_i V diag(shrinkage) V^T (Alg. 5: Z/Lambda).
 
     `vectors` are the orthonormal columns V whose shrinkage is not zero, items x rank.
@@ -60,19 +62,19 @@ class _Taken(Generic[Step]):
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._steps: list[Step] | None = None
+        self._steps: list[bytes] | None = None
 
     def missing(self, steps: tuple[Step, ...]) -> tuple[bool, tuple[Step, ...]]:
         """Return whether to begin from scratch, and the steps to take."""
         done, self._steps = self._steps, None
         fresh = done is None or len(done) > len(steps)
-        if done is None or fresh or any(a is not b for a, b in zip(done, steps, strict=False)):
+        if done is None or fresh or done != [step.digest for step in steps[: len(done)]]:
             return True, steps
         return False, steps[len(done) :]
 
     def all(self, steps: tuple[Step, ...]) -> None:
         """Say that the state now includes exactly these steps."""
-        self._steps = list(steps)
+        self._steps = [step.digest for step in steps]
 
 
 class FittedValues:
@@ -85,7 +87,7 @@ class FittedValues:
         self._moved = False
         self._taken: _Taken[RankOneStep] = _Taken()
 
-    def catch_up(self, steps: tuple[RankOneStep, ...], each: EachRange) -> StepArrays:
+    def catch_up(self, steps: tuple[RankOneStep, ...], run: Run) -> StepArrays:
         """Take all steps but the newest, and return that one for the caller's pass to take.
 
         If there is none to take, it is a step that does not move. `done` must follow.
@@ -95,8 +97,7 @@ class FittedValues:
             self.values[:] = 0.0
         self._moved = bool(steps)
         for step in missing[:-1]:
-            arrays = step.arrays()
-            each(lambda lo, hi, a=arrays: advance(self._rows, self.values, a, lo, hi))  # type: ignore[misc]
+            run.each(partial(run.loops.advance, self._rows, self.values, step.arrays()))
         if missing:
             return missing[-1].arrays()
         return StepArrays(np.zeros(self._rows.offsets.size), 0.0, 1.0, np.inf)

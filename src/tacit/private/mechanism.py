@@ -4,41 +4,26 @@ import math
 from collections.abc import Callable
 from copy import copy
 from enum import StrEnum
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.budget import LARGEST_MU, Neighbours, Sensitivity
+from tacit.engines.base import Engine
 from tacit.errors import ConfigError, EngineError
 from tacit.ledger import Entry, Ledger
 from tacit.private.journal import Journal
 from tacit.private.sampler import MOST_BITS, NoiseSource, floor_normals, idealised_normals
-from tacit.private.statistics import BoundedSum, Statistic
-from tacit.ratings import Ratings
+from tacit.private.statistic import Statistic
 from tacit.release import Release
 
-__all__ = ["Engine", "Mechanism", "Numerics"]
+__all__ = ["Mechanism", "Numerics", "Observer"]
+
+Observer = Callable[[Entry, Statistic, NDArray[np.float64]], None]
+"""Watches releases as they are made: for the audit of made-up people, and for nobody else."""
 
 _CAPACITY = 2**26  # users that sums have room for when their number is not public
 _SUM_BITS = 61  # a sum stays about 2^61 units at the most, and its noise within 2^62
-
-
-class Engine(Protocol):
-    """Where rows live: holds them, and turns statistics into bounded sums."""
-
-    @property
-    def n_users(self) -> int:
-        """How many users' rows it holds."""
-        ...
-
-    def take(self, ratings: Ratings) -> None:
-        """Take the rows of a new fit."""
-        ...
-
-    def sum(self, statistic: Statistic, unit: float) -> BoundedSum:
-        """Sum a statistic over all users, in integer multiples of `unit`."""
-        ...
 
 
 class Numerics(StrEnum):
@@ -65,6 +50,7 @@ class Mechanism:
         numerics: Numerics = Numerics.EXACT,
         journal: Journal | None = None,
         progress: Callable[[int, int], None] | None = None,
+        observer: Observer | None = None,
     ) -> None:
         """Bring together where rows are, what may be spent, and where noise comes from."""
         self._engine = engine
@@ -73,6 +59,7 @@ class Mechanism:
         self._draw = floor_normals if numerics is Numerics.EXACT else idealised_normals
         self._journal = journal
         self._progress = progress
+        self._observer = observer
 
     @property
     def public_users(self) -> int | None:
@@ -102,11 +89,16 @@ class Mechanism:
                 self._journal.write(number, entry, values)
         if self._progress:
             self._progress(number, len(self._ledger.reserved))
+        if self._observer:  # gets a copy: the algorithm may go on in place
+            self._observer(entry, statistic, values.copy())
         return values
 
     def _release(self, number: int, statistic: Statistic, entry: Entry) -> NDArray[np.float64]:
         unit, bits = self._grid(statistic, entry)
-        noisy = self._engine.sum(statistic, unit)._units
+        total = self._engine.sum(statistic, unit)
+        if not total.is_of(statistic, unit):
+            raise EngineError("the engine summed another statistic than it was asked for")
+        noisy = total._exact_sum
         if self._ledger.private:
             self._noise.start(number)
             noisy = noisy + self._draw(self._noise, noisy.size, bits).reshape(noisy.shape)
@@ -120,7 +112,7 @@ class Mechanism:
         users = self.public_users or _CAPACITY
         if self._engine.n_users > users:
             raise EngineError(f"sums have room for {_CAPACITY} users; split the ratings")
-        finest = statistic.peak * max(users * 2.0**-_SUM_BITS, 2.0**-statistic.term_bits)
+        finest = statistic.max_entry * max(users * 2.0**-_SUM_BITS, 2.0**-statistic.term_bits)
         if not self._ledger.private:
             return finest, 0
         bits = min(MOST_BITS, math.floor(math.log2(entry.noise_sd / finest)))

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from tacit.assembly import stored_range
 from tacit.errors import DataError, PrivacyError
+from tacit.kernels.loops import LOOPS, Loops
 from tacit.kernels.pieces import spans_of, together
-from tacit.kernels.rows import RowArrays, RowLimits, choose, row_means_and_scales, rows_hold
+from tacit.kernels.rows import RowArrays, RowLimits, rows_hold
+from tacit.private.described import Described
 from tacit.ratings import Ratings
 
-__all__ = ["LONGEST_ROW", "EachRange", "RowBounds", "Rows"]
+__all__ = ["LONGEST_ROW", "EachRange", "RowBounds", "Rows", "Run", "all_ratings"]
 
 LONGEST_ROW = 1 << 23
 """Rows of more ratings are refused: margins for rounding cover rows of up to this length."""
@@ -34,35 +36,48 @@ class EachRange(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Run:
+    """How an engine goes through users: in which ranges, and with which loops."""
+
+    each: EachRange
+    loops: Loops = LOOPS
+
+
 @dataclass(frozen=True, eq=False)
-class RowBounds:
+class RowBounds(Described):
     """How a row is bounded before anything is computed from it. All of it is public.
 
     Attributes:
-        most: at most this many ratings of a user count, chosen pseudo-randomly; None for all.
+        max_ratings: at most this many ratings of a user count, chosen pseudo-randomly; None: all.
         offsets: a public number per item, taken off its ratings.
         centre: whether each user's own mean is taken off her ratings (done locally, free).
         norm: the L2 norm that her row is scaled down to if it is longer: the paper's L.
         seed: of the choice. The choice depends on the seed and her own row, on nobody else's.
-        shrink: her mean is taken as if she had this many more ratings at zero.
-        entry: what is left of a rating is clipped to [-entry, entry].
-        weighted: whether her row is divided by the root of its number of ratings.
-        presence: whether only which items she rated counts: every rating is taken to be 1.
+        bias_shrinkage: her mean is taken as if she had this many more ratings at zero.
+        clip: what is left of a rating is clipped to [-clip, clip].
+        by_sqrt_count: whether her row is divided by the root of its number of ratings.
+        binarise: whether only which items she rated counts: every rating is taken to be 1.
     """
 
-    most: int | None
+    max_ratings: int | None
     offsets: NDArray[np.float64]
     centre: bool
     norm: float
     seed: int = 0
-    shrink: float = 0.0
-    entry: float = np.inf
-    weighted: bool = False
-    presence: bool = False
+    bias_shrinkage: float = 0.0
+    clip: float = np.inf
+    by_sqrt_count: bool = False
+    binarise: bool = False
 
     def limits(self) -> RowLimits:
-        """Return what the loops take; chosen rows are never longer than `most`."""
-        return RowLimits(self.centre, self.shrink, self.norm, self.weighted, np.inf)
+        """Return what the loops take; chosen rows are never longer than `max_ratings`."""
+        return RowLimits(self.centre, self.bias_shrinkage, self.norm, self.by_sqrt_count, np.inf)
+
+
+def all_ratings(n_items: int) -> RowBounds:
+    """Return the bounds that leave rows as they are."""
+    return RowBounds(None, np.zeros(n_items), False, np.inf)
 
 
 class Rows:
@@ -72,7 +87,7 @@ class Rows:
         """Take the ratings as they are, if they are rows; nothing is copied."""
         _check(ratings)
         self.__ratings = ratings
-        self.__bounds: RowBounds | None = None
+        self.__bounds: bytes | None = None
         self.__arrays: RowArrays | None = None
         self.__state: Any = None
 
@@ -92,17 +107,17 @@ class Rows:
         """Where rows begin; used to share the work evenly."""
         return self.__ratings.indptr
 
-    def bounded(self, bounds: RowBounds, each: EachRange) -> RowArrays:
-        """Return the rows under these bounds, bounding them anew if they changed."""
-        if self.__arrays is None or self.__bounds is not bounds:
+    def bounded(self, bounds: RowBounds, run: Run) -> RowArrays:
+        """Return the rows under these bounds, bounding them anew if their value changed."""
+        if self.__arrays is None or self.__bounds != bounds.digest:
             self.__bounds, self.__arrays, self.__state = None, None, None
-            self.__arrays = _bound(self.__ratings, bounds, each)
-            self.__bounds = bounds
+            self.__arrays = _bound(self.__ratings, bounds, run)
+            self.__bounds = bounds.digest
         return self.__arrays
 
-    def state(self, kind: type[State], bounds: RowBounds, each: EachRange) -> State:
+    def state(self, kind: type[State], bounds: RowBounds, run: Run) -> State:
         """Return the users' local state of this kind, made anew for other bounds."""
-        arrays = self.bounded(bounds, each)
+        arrays = self.bounded(bounds, run)
         if not isinstance(self.__state, kind):
             self.__state = kind(arrays)  # type: ignore[call-arg]
         state: State = self.__state
@@ -130,26 +145,26 @@ def _hold(rows: tuple[Any, Any, Any], limits: tuple[Any, ...]) -> bool:
     return all(together(lambda span: rows_hold(rows, limits, *span), spans))
 
 
-def _bound(ratings: Ratings, bounds: RowBounds, each: EachRange) -> RowArrays:
-    indptr, items, values = _choice(ratings, bounds, each)
-    if bounds.presence:
+def _bound(ratings: Ratings, bounds: RowBounds, run: Run) -> RowArrays:
+    indptr, items, values = _choice(ratings, bounds, run)
+    if bounds.binarise:
         values = np.broadcast_to(np.float32(1.0), values.shape)
     users = ratings.n_users
     means, scales = np.zeros(users), np.ones(users)
-    rows = RowArrays(indptr, items, values, bounds.offsets, means, scales, bounds.entry)
+    rows = RowArrays(indptr, items, values, bounds.offsets, means, scales, bounds.clip)
     limits = bounds.limits()
-    each(lambda lo, hi: row_means_and_scales(rows, limits, lo, hi))
+    run.each(lambda lo, hi: run.loops.row_means_and_scales(rows, limits, lo, hi))
     return rows
 
 
-def _choice(ratings: Ratings, bounds: RowBounds, each: EachRange) -> tuple[Any, Any, Any]:
+def _choice(ratings: Ratings, bounds: RowBounds, run: Run) -> tuple[Any, Any, Any]:
     """Return the ratings that count: all of them, untouched, if no row is too long."""
-    lengths = np.diff(ratings.indptr)
-    if bounds.most is None or not np.any(lengths > bounds.most):
+    lengths, most = np.diff(ratings.indptr), bounds.max_ratings
+    if most is None or not np.any(lengths > most):
         return ratings.indptr, ratings.items, ratings.values
     indptr = np.zeros_like(ratings.indptr)
-    np.cumsum(np.minimum(lengths, bounds.most), out=indptr[1:])
+    np.cumsum(np.minimum(lengths, most), out=indptr[1:])
     source = (ratings.indptr, ratings.items, ratings.values)
     chosen = (indptr, np.empty(indptr[-1], ratings.items.dtype), np.empty(indptr[-1], np.float32))
-    each(lambda lo, hi: choose(source, chosen, bounds.most, bounds.seed, lo, hi))
+    run.each(lambda lo, hi: run.loops.choose(source, chosen, most, bounds.seed, lo, hi))
     return chosen

@@ -1,22 +1,22 @@
-"""Comparing published rules on ratings that were held out, with the proof of its sensitivity.
+"""Comparing published rules on ratings that were held out.
 
 Of each user's own ratings a pseudo-random part is held out; the rest is what rules are learned
 from, and what a rule sees of her when it predicts the part.
 """
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.budget import Sensitivity
-from tacit.kernels.holdout import add_losses, mark_held_out
-from tacit.kernels.residuals import Quanta
-from tacit.private.rows import EachRange, RowBounds, Rows
+from tacit.kernels.holdout import mark_held_out
+from tacit.kernels.loops import Loops
+from tacit.private.quantise import norm_quanta
+from tacit.private.rows import RowBounds, all_ratings
 from tacit.private.selection import keep
-from tacit.private.statistics import Units, sum_parts
+from tacit.private.statistic import Adder, Integers, Statistic, any_vector
 from tacit.ratings import Ratings
 
 __all__ = ["HeldOutLosses", "Holdout", "Rule"]
@@ -64,16 +64,17 @@ class Holdout:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOutLosses:
-    """For each of K published rules, how far its error is above the average rule's, over users.
+class HeldOutLosses(Statistic):
+    r"""For each of K published rules, how far its error is above the average rule's, over users.
 
-    User i's loss l_k is the mean, over her held-out ratings, of (y - prediction)^2 / (hi - lo)^2,
-    with predictions from her other ratings, clipped to the range [lo, hi]. Her term is l - mean(l),
-    scaled down to norm C = `clip` if it is longer; zero if nothing of hers is held out. Where
-    losses of rules are compared, what they have in common only costs noise, so it is taken off.
+    User $i$'s loss $l_k$ is the mean, over her held-out ratings, of
+    $(y - \text{prediction})^2 / (hi - lo)^2$, with predictions from her other ratings, clipped to
+    the range $[lo, hi]$. Her term is $l - \text{mean}(l)$, scaled down to norm $C$ = `clip` if it
+    is longer; zero if nothing of hers is held out. The mean loss is subtracted because only
+    differences matter.
 
     *Paper:* none; Section 4 tunes on the ratings.
-    *Guarantee:* L2 norm. A user's term has norm at most C, clipped and checked in integers:
+    *Guarantee:* L2 norm. A user's term has norm at most $C$, by the quantiser:
     add_remove is C; replace is 2 C by the triangle inequality, reached by two users who prefer
     different rules by far. Without the clip a term could have norm sqrt(K)/2, and an exchange
     sqrt(K). Everyone is scored by herself, so that nobody else's term depends on who she is, not
@@ -85,41 +86,37 @@ class HeldOutLosses:
     rating_range: tuple[float, float]
     holdout: Holdout
     clip: float
-    symmetric: bool = field(default=False, init=False)
-    term_bits: int = field(default=26, init=False)
+    term_bits = 26
+
+    @property
+    def bounds(self) -> RowBounds:  # type: ignore[override]
+        """All ratings, as they are."""
+        return all_ratings(self.n_items)
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """C, and 2 C when a row is replaced."""
-        return Sensitivity(add_remove=self.clip, replace=2 * self.clip)
-
-    @property
-    def peak(self) -> float:
-        """No entry exceeds the norm."""
-        return self.clip
+        """$C$, and $2 C$ when a row is replaced."""
+        return any_vector(self.clip)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """One number for each rule."""
         return (len(self.rules),)
 
-    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
-        """Score everyone by every rule and sum the clipped differences."""
-        arrays = rows.bounded(RowBounds(None, np.zeros(self.n_items), False, np.inf), each)
-        own = _Own(arrays.indptr, arrays.items, arrays.values)
-        quanta = Quanta(self.clip, unit, math.floor((self.clip / unit) ** 2 * (1 - 1e-12)))
+    def adder(self, local: tuple[Any, ...], unit: float, loops: Loops) -> Adder:
+        """Score everyone by every rule and add the clipped differences."""
+        own = _Own(*local[0][:3])
+        quanta = norm_quanta(self.clip, unit)
 
-        def part(lo: int, hi: int) -> Units:
-            total = np.zeros(self.shape, dtype=np.int64)
-            add_losses(self._losses(own, lo, hi), quanta, total)
-            return total
+        def add(lo: int, hi: int, total: Integers) -> None:
+            loops.add_losses(self._losses(own, lo, hi), quanta, total)
 
-        return sum_parts(each(part))
+        return add
 
     def _losses(self, rows: _Own, lo: int, hi: int) -> Floats:
         """Return the users' losses, users by rules."""
         losses = np.zeros((hi - lo, len(self.rules)))
-        marks = self.holdout.marks(rows, lo, hi)
+        marks = self.holdout.marks(tuple(rows), lo, hi)  # type: ignore[arg-type]
         first = rows.indptr[lo]
         for user in range(lo, hi):
             start, stop = rows.indptr[user], rows.indptr[user + 1]

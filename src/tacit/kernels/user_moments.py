@@ -1,13 +1,13 @@
-"""Loops that add up how far people's ratings lie from what is expected."""
+"""The loop that adds up the moments of the users' own means and variances."""
 
 import numpy as np
 from numba import njit
 
-__all__ = ["user_spreads"]
+__all__ = ["user_moments"]
 
 
 @njit(cache=True, nogil=True)
-def user_spreads(rows, scale, one, lo, hi, total):
+def user_moments(rows, scale, one, lo, hi, total):
     """Add every user's four numbers, in units: each is 0 to `one`.
 
     They are (1 + level/half)/2, (level/half)^2 and variance/cap, each cut off at 1, and a 1.

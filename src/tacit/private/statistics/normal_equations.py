@@ -1,27 +1,31 @@
-"""The normal equations of item factors, with the proof of their sensitivity."""
+"""The normal equations of item factors."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.budget import Sensitivity
 from tacit.errors import PrivacyError
-from tacit.kernels.normal_equations import EquationQuanta, normal_equations
-from tacit.private.rows import EachRange, RowBounds, Rows
-from tacit.private.statistics import Units, sum_parts
+from tacit.kernels.loops import Loops
+from tacit.kernels.normal_equations import EquationQuanta
+from tacit.private.quantise import below
+from tacit.private.rows import RowBounds
+from tacit.private.statistic import Adder, Integers, Statistic
 
 __all__ = ["NormalEquations", "equations_sensitivity"]
 
 
 @dataclass(frozen=True, eq=False)
-class NormalEquations:
-    """For each item j, G_j = sum_i w_ij u_i u_i^T and b_j = sum_i w_ij y_ij u_i, side by side.
+class NormalEquations(Statistic):
+    r"""$G_j = \sum_i w_{ij} u_i u_i^T$ and $b_j = \sum_i w_{ij} y_{ij} u_i$ of each item.
 
     User i solves u_i on her own ratings: the posterior mean for u ~ N(0, I) and ratings
     y_ij = u . v_j + N(0, noise_j), as in RidgeRule. u_i is divided by `reach` and clipped to norm
-    1; y_ij, clipped to [-B, B] (B = bounds.entry), is divided by B; her weights are those of her
+    1; y_ij, clipped to [-B, B] (B = bounds.clip), is divided by B; her weights are those of her
     items, made one vector of norm 1 (`weights`; zero for an item that is left out). So item j gets
 
         w_ij u_i (u_i, rho y_ij)^T,   an r x (r+1) block,   |u_i| <= 1, |y_ij| <= 1, |w_i| <= 1,
@@ -57,8 +61,7 @@ class NormalEquations:
     weights: NDArray[np.float64]
     reach: float
     ratio: float
-    symmetric: bool = field(default=False, init=False)
-    term_bits: int = field(default=51, init=False)
+    term_bits = 51
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -66,7 +69,7 @@ class NormalEquations:
         return equations_sensitivity(self.ratio)
 
     @property
-    def peak(self) -> float:
+    def max_entry(self) -> float:
         """The most that w u_k u_l or rho w u_k y can be."""
         return max(1.0, self.ratio)
 
@@ -76,31 +79,27 @@ class NormalEquations:
         items, rank = self.factors.shape
         return (items, rank, rank + 1)
 
-    def units(self, rows: Rows, unit: float, each: EachRange) -> Units:
-        """Let everyone solve for her factors and sum what she adds to her items."""
-        _check(self)
-        arrays = rows.bounded(self.bounds, each)
-        quanta = _quanta(unit, self.reach, self.ratio, self.bounds.entry)
-        model = (np.ascontiguousarray(self.factors), 1.0 / np.sqrt(self.noise), self.weights)
-
+    @property
+    def loop_shape(self) -> tuple[int, int]:
+        """Items by the upper half of G_j, and then b_j."""
         items, rank = self.factors.shape
+        return (items, rank * (rank + 3) // 2)
 
-        def part(lo: int, hi: int) -> Units:
-            total = np.zeros((items, rank * (rank + 3) // 2), dtype=np.int64)
-            normal_equations(arrays, model, quanta, lo, hi, total)
-            return total
+    def adder(self, local: tuple[Any, ...], unit: float, loops: Loops) -> Adder:
+        """Let everyone solve for her factors and add what she has for her items."""
+        _check(self)
+        quanta = _quanta(unit, self.reach, self.ratio, self.bounds.clip)
+        model = (np.ascontiguousarray(self.factors), 1.0 / np.sqrt(self.noise), self.weights)
+        return partial(loops.normal_equations, *local, model, quanta)
 
-        return _unpacked(sum_parts(each(part)), rank)
-
-
-def _unpacked(packed: Units, rank: int) -> Units:
-    """Return blocks (G_j, b_j) from rows that have the upper half of G_j, and then b_j."""
-    above, beside = np.triu_indices(rank)
-    blocks = np.empty((packed.shape[0], rank, rank + 1), dtype=np.int64)
-    blocks[:, above, beside] = packed[:, : above.size]
-    blocks[:, beside, above] = packed[:, : above.size]
-    blocks[:, :, rank] = packed[:, above.size :]
-    return blocks
+    def finish(self, total: Integers) -> Integers:
+        """Return full blocks (G_j, b_j)."""
+        above, beside = np.triu_indices(self.factors.shape[1])
+        blocks = np.empty(self.shape, dtype=np.int64)
+        blocks[:, above, beside] = total[:, : above.size]
+        blocks[:, beside, above] = total[:, : above.size]
+        blocks[:, :, -1] = total[:, above.size :]
+        return blocks
 
 
 def equations_sensitivity(ratio: float) -> Sensitivity:
@@ -109,12 +108,12 @@ def equations_sensitivity(ratio: float) -> Sensitivity:
     return Sensitivity(add_remove=math.hypot(1.0, ratio), replace=replaced)
 
 
-def _quanta(unit: float, reach: float, ratio: float, entry: float) -> EquationQuanta:
+def _quanta(unit: float, reach: float, ratio: float, clip: float) -> EquationQuanta:
     """Return how a term becomes a product of three integers: each takes a third of the bits."""
-    steps = unit ** (-1 / 3) * (1 - 1e-12)
+    steps = below(unit ** (-1 / 3))
     return EquationQuanta(
         factor=steps / reach,
-        target=ratio * steps / entry,
+        target=ratio * steps / clip,
         most_squared=math.floor(steps**2),
         most=math.floor(ratio * steps),
     )
@@ -124,7 +123,7 @@ def _check(statistic: NormalEquations) -> None:
     """Refuse public numbers that the bound does not hold for."""
     weights = statistic.weights
     fine = np.isfinite(weights).all() and np.all(weights >= 0)
-    scales = (statistic.reach, statistic.ratio, statistic.bounds.entry)
+    scales = (statistic.reach, statistic.ratio, statistic.bounds.clip)
     if not (fine and all(0 < scale < math.inf for scale in scales)):
         raise PrivacyError(
             "normal equations need finite weights of at least 0, and a finite reach, ratio and "
