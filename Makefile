@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-slow test-all check dependencies bench leaderboard docs clean
+.PHONY: demo test test-slow test-all mutants check dependencies bench leaderboard docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo --force  # build/ is ours, also as older versions left it
@@ -18,6 +18,12 @@ test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow -n auto --dist worksteal --ignore tests/mutants tests
 
 test-all: test test-slow
+
+# Thousands of small changes of the trust zone and the accounts; about an hour of one core. What is
+# known from an earlier run is in build/mutants and is not run again.
+mutants: $(READY)
+	PYTHONPATH=. $(BIN)/python -m tests.mutants.systematic
+	PYTHONPATH=. $(BIN)/python -m tests.mutants.report
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 import math
 
 import mpmath
+import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
@@ -129,6 +130,45 @@ def test_a_bad_budget_names_what_is_wrong(arguments: dict[str, object], name: st
         PrivacyBudget(**arguments)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(LARGEST_EPSILON, 1e-30), (np.float32(0.5), np.float64(1e-6)), (1, 0.5)]
+)
+def test_a_budget_takes_all_numbers_up_to_its_limits(epsilon: float, delta: float) -> None:
+    budget = PrivacyBudget(epsilon, delta)
+    assert (budget.epsilon, budget.delta) == (epsilon, delta)
+    assert type(budget.epsilon) is type(budget.delta) is float
+
+
+@pytest.mark.parametrize("wrong", [None, np.zeros(2), np.bool_(True), math.inf, [1.0]])
+def test_what_is_no_number_is_no_budget(wrong: object) -> None:
+    with pytest.raises(ConfigError, match="epsilon"):
+        PrivacyBudget(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="delta"):
+        PrivacyBudget(1.0, wrong)  # type: ignore[arg-type]
+
+
+def test_a_probability_of_one_is_no_delta() -> None:
+    with pytest.raises(ConfigError, match="delta"):
+        PrivacyBudget(1.0, 1.0)
+
+
+def test_the_papers_formula_goes_up_to_twice_the_logarithm() -> None:
+    most = 2 * math.log(1 / 1e-6)
+    assert PrivacyBudget(most, accounting="paper").mu == pytest.approx(math.sqrt(most / 2))
+    with pytest.raises(ConfigError, match="accounting"):
+        PrivacyBudget(most * (1 + 1e-12), accounting="paper")
+
+
+def test_nothing_costs_nothing_and_no_noise_costs_everything() -> None:
+    assert delta_of(1.0, 0.0) == delta_of(1.0, -1.0) == 0.0
+    assert delta_of(1e4, 0.1) == 0.0  # below what a float can hold
+    assert delta_of(1.0, math.inf) == 1.0
+    assert epsilon_of(0.0, 1e-6) == epsilon_of(-1.0, 1e-6) == 0.0
+    assert epsilon_of(0.01, 0.5) == 0.0
+    assert epsilon_of(math.inf, 1e-6) == math.inf
+    assert delta_of(0.0, 1.0) == pytest.approx(2 * guessing_chance(1.0) - 1, rel=1e-14)
+
+
 def mu_at(epsilon: float, place: float) -> float:
     """The mu whose smallest delta is near Phi(place)."""
     root = math.hypot(place, math.sqrt(2 * epsilon))
@@ -173,6 +213,7 @@ def test_extreme_budgets_are_kept_on_the_private_side(epsilon: float, delta: flo
 
 def test_no_budget_costs_more_than_the_largest_mu() -> None:
     """The theorem on the noise is stated up to there, and it is no further than needed."""
+    assert (LARGEST_EPSILON, LARGEST_MU) == (1e4, 150.0)
     assert 0.99 * LARGEST_MU < mu_of(LARGEST_EPSILON, 1 - 2**-53) < LARGEST_MU
     with pytest.raises(ConfigError, match="epsilon"):
         PrivacyBudget(LARGEST_EPSILON * 1.001)

@@ -1,12 +1,14 @@
 import json
 import math
+from dataclasses import dataclass
 
 import pytest
 
 import tacit
 from tacit.budget import LARGEST_MU, PrivacyBudget, epsilon_of, mu_of
-from tacit.certificate import Certificate
+from tacit.certificate import Certificate, Method
 from tacit.ledger import Entry
+from tests.conftest import named
 
 
 @pytest.fixture
@@ -98,3 +100,89 @@ def test_verify_accepts_rounding_and_no_more(beyond: float, holds: bool) -> None
     mu = mu_of(1.0 + beyond, 1e-6)
     found = Certificate(PrivacyBudget(1.0), (Entry("covariance 1", mu, 1.0),), {}).verify()
     assert found.holds is holds
+
+
+def with_release(**change: object) -> dict[str, object]:
+    """The JSON of a certificate of one release, sound but for a change of that release."""
+    entry = Entry(named("a sum"), 2.0, 40.0)
+    content = Certificate(PrivacyBudget(1.0), (entry,), {}).to_json()
+    content["releases"][0] |= change
+    return content
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sensitivity": 0.0, "mu": None},
+        {"sensitivity": -2.0, "mu": None},
+        {"sensitivity": math.inf, "mu": None},
+        {"noise_sd": -40.0, "mu": None},
+        {"noise_sd": math.inf, "mu": 0.0},
+        {"noise_sd": math.nan, "mu": None},
+        {"noise_sd": 1.9e-140, "mu": None},  # a cost above 10^140
+        {"mu": 0.05 * (1 + 2e-9)},
+        {"mu": 0.05 * (1 - 2e-9)},
+    ],
+    ids=str,
+)
+def test_a_release_with_impossible_numbers_is_a_model_file_error(change: dict[str, object]) -> None:
+    with pytest.raises(tacit.ModelFileError, match="impossible|is not sensitivity"):
+        Certificate.from_json(with_release(**change))
+
+
+@pytest.mark.parametrize(
+    ("change", "mu"),
+    [
+        ({}, 0.05),
+        ({"mu": 0.05 * (1 + 5e-10)}, 0.05),
+        ({"mu": None}, 0.05),
+        ({"sensitivity": 0.5, "mu": None}, 0.0125),
+        ({"noise_sd": 0.5, "mu": 4.0, "sensitivity": 2.0}, 4.0),
+        ({"noise_sd": 0.0, "mu": None}, math.inf),
+        ({"noise_sd": 2.1e-140, "mu": None}, 2 / 2.1e-140),
+    ],
+    ids=str,
+)
+def test_a_release_with_possible_numbers_is_read(change: dict[str, object], mu: float) -> None:
+    assert Certificate.from_json(with_release(**change)).releases[0].mu == pytest.approx(mu)
+
+
+def test_a_certificate_that_contradicts_itself_is_refused() -> None:
+    for change in ({"private": False}, {"not_private_because": ["a seed"]}):
+        with pytest.raises(tacit.ModelFileError, match="contradicts itself"):
+            Certificate.from_json(with_release() | change)
+
+
+def test_what_has_no_budget_states_no_numbers_of_one() -> None:
+    content = Certificate(None, (Entry(named("a sum"), 2.0, 0.0),), {}).to_json()
+    for key in ("epsilon", "delta", "neighbours", "accounting", "exact_epsilon", "mu"):
+        assert content[key] is None
+    assert content["releases"][0]["mu"] is None
+    assert Certificate(None, (), {}).exact_epsilon == math.inf
+    text = Certificate(None, (Entry(named("a sum"), 2.0, 0.0),), {}).text()
+    assert "a sum: sensitivity 2, noise sd 0, no noise" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (None, True), (True, True), (3, True), ("a", True), (0.5, True), ((1, "a"), True),
+        (math.inf, False), (math.nan, False), ((1, (2,)), False), ((1, math.inf), False),
+        ([1], False), ({}, False),
+    ],
+)  # fmt: skip
+def test_settings_are_plain_values_or_tuples_of_them(value: object, plain: bool) -> None:
+    @dataclass(frozen=True)
+    class Config:
+        setting: object
+        name: str = "mine"
+
+    expected = {"setting": value, "name": "mine"} if plain else {"name": "mine"}
+    assert Method.of(Config(value)).settings == expected
+
+
+def test_a_foreign_algorithm_has_a_name_and_no_settings() -> None:
+    class Foreign:
+        name = "theirs"
+
+    assert Method.of(Foreign()) == Method("theirs", {})

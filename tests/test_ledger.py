@@ -6,7 +6,7 @@ from tacit import BudgetExceeded, ConfigError, PrivacyBudget, PrivacyError
 from tacit import budget as budget_module
 from tacit import ledger as ledger_module
 from tacit.budget import Sensitivity, epsilon_of
-from tacit.ledger import Ledger
+from tacit.ledger import Entry, Ledger
 from tests.conftest import named
 from tests.test_budget import precise_delta
 
@@ -98,6 +98,64 @@ def test_the_book_without_a_budget_has_no_noise_and_infinite_costs() -> None:
     entry = ledger.reserve(named("r"), BOUND, 1.0)
     assert entry.noise_sd == 0.0
     assert math.isinf(entry.mu)
+
+
+def test_without_a_budget_nothing_runs_out() -> None:
+    ledger = Ledger(None)
+    part = ledger.part(0.5, candidate=3)
+    for book in (ledger, part):
+        assert not book.private
+        assert book.left == math.inf
+    for turn in range(3):
+        part.reserve(named(f"r{turn}"), BOUND, 0.9)
+    assert part.spend(named("r1"), BOUND).sensitivity == BOUND.replace
+
+
+@pytest.mark.parametrize("share", [0.0, -0.1, 1.1, math.nan])
+def test_impossible_parts(share: float) -> None:
+    with pytest.raises(ConfigError, match="share"):
+        Ledger(PrivacyBudget(1.0)).part(share)
+
+
+def test_parts_and_their_parts_have_what_their_shares_say() -> None:
+    ledger = Ledger(PrivacyBudget(1.0))
+    whole = ledger.left
+    part = ledger.part(0.4).part(0.5, candidate=1)
+    assert part.left == pytest.approx(0.2 * whole)
+    assert part.reserve(named("r"), BOUND, 0.5).mu ** 2 == pytest.approx(0.1 * whole)
+    assert part.left == pytest.approx(0.1 * whole)
+    assert ledger.left == pytest.approx(0.6 * whole)
+    with pytest.raises(BudgetExceeded, match="a part"):
+        ledger.part(0.61)
+    with pytest.raises(BudgetExceeded, match="the part of candidate 7"):
+        ledger.part(0.61, candidate=7)
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, math.inf, math.nan])
+def test_an_open_sensitivity_is_a_number_above_zero(bound: float) -> None:
+    ledger = Ledger(PrivacyBudget(1.0))
+    ledger.reserve(named("r"), BOUND, 1.0, scaled=True)
+    with pytest.raises(PrivacyError, match="sensitivity"):
+        ledger.spend(named("r"), Sensitivity(bound, bound))
+    assert ledger.entries == ()
+
+
+def test_what_is_planned_is_what_will_be_spent() -> None:
+    ledger = Ledger(PrivacyBudget(1.0))
+    other = Sensitivity(add_remove=0.1, replace=0.2)
+    fixed = ledger.reserve(named("fixed"), BOUND, 0.5)
+    ledger.reserve(named("open"), BOUND, 0.5, scaled=True)
+    assert ledger.planned(named("fixed")) == ledger.planned(named("fixed"), other) == fixed
+    entry = ledger.planned(named("open"), other)
+    assert (entry.sensitivity, entry.mu) == (0.2, pytest.approx(fixed.mu))
+    assert ledger.spend(named("open"), other) == entry
+    with pytest.raises(PrivacyError, match="not reserved"):
+        ledger.planned(named("neither"))
+
+
+def test_without_noise_the_cost_is_infinite_and_with_little_it_is_large() -> None:
+    assert Entry(named("r"), 2.0, 0.0).mu == math.inf
+    assert Entry(named("r"), 2.0, 0.5).mu == 4.0
 
 
 def greedy_total(budget: PrivacyBudget, rounding: float) -> float:

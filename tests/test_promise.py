@@ -60,6 +60,15 @@ class TestPercentages:
                 assert said - true <= 0.1
                 assert said - 50 <= 1.11 * (true - 50)
 
+    @pytest.mark.parametrize("above", [4.8, 0.044, 31.7])
+    def test_not_below_the_truth_next_to_a_number_that_is_printed(self, above: float) -> None:
+        """Where 50 + above is passed by less than floating point can be trusted with."""
+        edge = float(mpmath.sqrt(8) * mpmath.erfinv(mpmath.mpf(above) / 50))
+        with mpmath.workdps(60):
+            for part in (-1e-12, -1e-15, 0.0, 2e-16, 1e-15, 1e-13, 5e-13):
+                mu = edge * (1 + part)
+                assert mpmath.mpf(percent(mu)) >= exact_percent(mu)
+
     def test_three_digits_would_be_below_the_truth(self) -> None:
         """The twin: how percentages were written before."""
         mu = mu_of(1.0, 1e-6)
@@ -80,7 +89,11 @@ class TestGrades:
             (1.0, "replace", 1e-6, "strong"),
             (1.0, "add_remove", 1e-6, "strong"),
             (1.01, "replace", 1e-6, "moderate"),
+            (1.0, "replace", 1e-5, "strong"),
+            (1.0, "add_remove", 1e-5, "moderate"),  # two lists: 60.6 %
             (1.0, "replace", 1e-4, "moderate"),  # delta
+            (1.0, "replace", 1e-3, "moderate"),
+            (0.1, "replace", 1e-2, "weak"),
             (5.0, "replace", 1e-6, "moderate"),
             (3.0, "add_remove", 1e-6, "moderate"),
             (5.0, "add_remove", 1e-6, "weak"),  # two lists: 84.7 %

@@ -69,6 +69,15 @@ def small_certificate() -> Certificate:
     return Certificate.of(ledger, {}, "exact", ())
 
 
+@pytest.mark.parametrize("name", ["index", "part"])
+def test_an_index_is_a_short_tuple_of_numbers_to_count_with(name: str) -> None:
+    for numbers in ((), (0,), (2**53 - 1,), tuple(range(8))):
+        assert getattr(Release(ReleaseKind.PRODUCT, **{name: numbers}), name) == numbers
+    for wrong in ((-1,), (2**53,), tuple(range(9)), (True,), (1.0,), [1], (1, "2"), None):
+        with pytest.raises(tacit.ConfigError, match=name):
+            Release(ReleaseKind.PRODUCT, **{name: wrong})  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("wrong", ["covariance 1", ReleaseKind.COVARIANCE, None])
 def test_the_ledger_takes_releases_only(wrong: Any) -> None:
     with pytest.raises(tacit.ConfigError, match=r"Release\(ReleaseKind"):

@@ -12,6 +12,7 @@ This module knows public numbers only.
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -250,11 +251,10 @@ class PrivacyBudget:
 
 def _number(name: str, value: object) -> float:
     """Accept what is a plain finite number; a bool or a string is not."""
+    with suppress(AttributeError, TypeError, ValueError):
+        value = value.item()  # type: ignore[attr-defined]  # a numpy scalar
     if isinstance(value, bool) or not isinstance(value, int | float):
-        try:
-            value = float(value.item())  # type: ignore[attr-defined]  # a numpy scalar
-        except (AttributeError, TypeError, ValueError):
-            raise ConfigError(f"{name}={value!r}: expected a number") from None
+        raise ConfigError(f"{name}={value!r}: expected a number")
     if not math.isfinite(value):
         raise ConfigError(f"{name}={value!r}: expected a finite number")
     return float(value)

@@ -107,7 +107,7 @@ class Ledger:
     @property
     def left(self) -> float:
         """What may still be reserved here, as a squared mu."""
-        return self._limit - math.fsum(self._taken)
+        return self._limit - math.fsum(self._taken) if self.private else math.inf
 
     def part(self, share: float, candidate: int | None = None) -> "Ledger":
         """Set a share of the budget aside, as a whole, for a step that plans its own releases.

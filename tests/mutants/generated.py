@@ -1,10 +1,12 @@
 """Mutants that Cosmic Ray's operators make of a source file, one small change each."""
 
 import ast
+import json
 import pickle
 import re
 import tomllib
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,9 +62,21 @@ def operators() -> Iterator[Operator]:
     yield RemoveCall()
 
 
-def changes_of(path: Path, file: str) -> list[Change]:
-    """Every change of a source file that compiles and is not about annotations alone."""
+def changes_of(path: Path, file: str, kept: Path | None = None) -> list[Change]:
+    """Every change of a source file that compiles and is not about annotations alone.
+
+    Making them takes a while; in the folder `kept` they are looked up the next time.
+    """
     source = path.read_text()
+    if kept is None:
+        return _made(source, file)
+    place = kept / f"{sha256((source + str(EXCLUDED)).encode()).hexdigest()[:16]}.json"
+    if not place.exists():
+        place.write_text(json.dumps(_made(source, file)))
+    return [Change(*each) for each in json.loads(place.read_text())]
+
+
+def _made(source: str, file: str) -> list[Change]:
     tree = get_ast(source)
     frozen, plain = pickle.dumps(tree), _plain(source)
     found: dict[str, Change] = {}

@@ -67,7 +67,7 @@ def _known_in(owner: Any, name: str) -> list[Any]:
         return [owner]
     modules = [m for m in list(sys.modules.values()) if isinstance(m, ModuleType)]
     ours = [m for m in modules if m.__name__.partition(".")[0] in ("tacit", "tests")]
-    return [m for m in ours if vars(m).get(name) is getattr(owner, name)]
+    return [owner, *(m for m in ours if vars(m).get(name) is getattr(owner, name))]
 
 
 def _pairs(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:

@@ -65,7 +65,7 @@ def forked(log: Path, work: Callable[[], None]) -> int:
         return child
     code = 1
     try:
-        words = os.open(log, os.O_CREAT | os.O_WRONLY)
+        words = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         os.dup2(words, 1)
         os.dup2(words, 2)
         work()

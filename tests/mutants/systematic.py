@@ -9,16 +9,18 @@ while it is imported is mutated in a fork that has not imported the package yet.
 
 import argparse
 import json
+import math
 import os
 import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
@@ -32,8 +34,10 @@ from tests.mutants.run import NEEDED_BY_ALL, forked
 GROUPS: dict[str, dict[str, Any]] = CONFIG["tacit"]["groups"]
 LONGEST_TEST = float(CONFIG["tacit"]["longest_test"])  # seconds of processor time
 LONGEST_MUTANT = float(CONFIG["tacit"]["longest_mutant"])
+LONGEST_WAIT = 300.0  # by the clock, for a mutant that waits for nothing
 PLACE = ROOT / "build" / "mutants"
-LOG = f"mutant-{os.getpid()}.log"
+WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
+Task = TypeVar("Task")
 KILLED, SURVIVED, TIMED_OUT, AT_IMPORT = "killed", "survived", "timed out", "at import"
 
 
@@ -90,8 +94,8 @@ class Tracer:
 class Runner:
     """A pytest plugin that, instead of running the tests once, runs them on every mutant."""
 
-    def __init__(self, changes: list[Change], results: Path, tests: Path) -> None:
-        self._changes, self._results, self._tests = changes, results, tests
+    def __init__(self, group: str, changes: list[Change], results: Path) -> None:
+        self._group, self._changes, self._results = group, changes, results
         self._outcomes = Outcomes()
 
     def pytest_configure(self) -> None:
@@ -108,71 +112,73 @@ class Runner:
         ran = self._map()
         for file in {change.file for change in self._changes}:
             functions(SOURCE / file)  # looked up once, for all forks
-        for change in self._changes:
-            outcome = self._judge(change, ran)
-            _note(self._results, change, outcome)
+        forget_caches()
+        for change, code, by in in_forks(self._changes, lambda one: self._test(one, ran)):
+            _note(self._results, change, _outcome(code), by)
         return True
 
     def _map(self) -> list[Ran]:
-        """Run every test once, each in a fork; those that fail or take long are left out."""
-        known = {}
-        if self._tests.exists():
-            known = {one[0]: one for one in _lines(self._tests)}
-        for number, name in enumerate(self._items):
-            if name not in known:
-                _wait(
-                    forked(
-                        self._results.with_suffix(".map.log"), lambda name=name: self._trace(name)
-                    )
-                )  # type: ignore[misc]
-                if number % 50 == 0:
-                    sys.stderr.write(f"{number} of {len(self._items)} tests mapped\n")
-        if self._tests.exists():
-            known = {one[0]: one for one in _lines(self._tests)}
-        found = [Ran(*known[name]) for name in self._items if name in known]
-        return sorted((one for one in found if one.lines), key=lambda one: one.seconds)
+        """Run every test that is not known yet, in a few forks, and note what each of them does."""
+        known = {one[0] for one in tests_of(self._group)}
+        missing = [name for name in self._items if name not in known]
+        shares = [share for first in range(WORKERS) if (share := missing[first::WORKERS])]
+        for _ in in_forks(shares, self._trace_all, math.inf):
+            pass
+        ran = {one.test: one for one in tests_of(self._group)}
+        return [ran[name] for name in self._items if name in ran]
 
-    def _trace(self, name: str) -> None:
-        with self._tests.open("a") as file:  # what never ends is known, too
-            place = file.tell()
-            file.write(json.dumps(Ran(name, 0.0, {})) + "\n")
-        _limit(4 * LONGEST_TEST)
-        tracer = Tracer()
+    def _trace_all(self, names: list[str]) -> None:
+        signal.signal(signal.SIGVTALRM, _too_long)
+        for name in names:
+            ran = self._trace(name)
+            with (PLACE / f"{self._group}.tests-{os.getpid()}.jsonl").open("a") as file:
+                file.write(json.dumps(ran) + "\n")
+
+    def _trace(self, name: str) -> Ran:
+        """Run a test twice, traced and timed; one that fails or takes long covers nothing."""
+        tracer, self._outcomes.failed, self._outcomes.passed = Tracer(), [], 0
+        forget_caches()
+        signal.setitimer(signal.ITIMER_VIRTUAL, 4 * LONGEST_TEST)
         tracer.start()
         self._run(name)
         tracer.stop()
-        _limit(LONGEST_TEST)
         begin = time.process_time()
         if not self._outcomes.failed:
             self._run(name)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         seconds = time.process_time() - begin
-        if self._outcomes.failed or not self._outcomes.passed:
-            return
-        lines = {file: sorted(lines) for file, lines in tracer.lines.items()}
-        with self._tests.open("r+") as file:
-            file.truncate(place)
-            file.seek(place)
-            file.write(json.dumps(Ran(name, round(seconds, 3), lines)) + "\n")
+        if self._outcomes.failed or not self._outcomes.passed or seconds > LONGEST_TEST:
+            return Ran(name, round(seconds, 3), {})
+        return Ran(name, round(seconds, 3), {f: sorted(n) for f, n in tracer.lines.items()})
 
     def _run(self, name: str) -> None:
         item = self._items[name]
         item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
 
-    def _judge(self, change: Change, ran: list[Ran]) -> str:
+    def _test(self, change: Change, ran: list[Ran]) -> None:
+        """Install a mutant in this process and run the tests that pass through it."""
+        if not install(SOURCE / change.file, change.source):
+            os._exit(3)
         tests = [one for one in ran if change.line in one.lines.get(change.file, ())]
+        for one in _affordable(tests or _mentioning(change, ran)):
+            _limit(2 + 5 * one.seconds)
+            self._run(one.test)
+            if self._outcomes.failed:
+                _by().write_text(self._outcomes.failed[0])
+                os._exit(1)
+        os._exit(0)
 
-        def work() -> None:
-            if not install(SOURCE / change.file, change.source):
-                os._exit(3)
-            for one in _affordable(tests):
-                _limit(2 + 5 * one.seconds)
-                self._run(one.test)
-                if self._outcomes.failed:
-                    self._results.with_suffix(".by").write_text(self._outcomes.failed[0])
-                    os._exit(1)
-            os._exit(0)
 
-        return _outcome(_wait(forked(PLACE / LOG, work)))
+def forget_caches() -> None:
+    """Clear what functions of the package remember, so that every test computes it anew."""
+    for module in [m for name, m in list(sys.modules.items()) if name.startswith("tacit")]:
+        for value in list(vars(module).values()):
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError("a test takes too long as plain Python")
 
 
 def import_loops(group: str) -> None:
@@ -187,23 +193,54 @@ def import_loops(group: str) -> None:
     for name in plain:
         import_module(f"tacit.{name}")
     numba.config.DISABLE_JIT = False
+    for path in sorted(SOURCE.rglob("*.py")):  # all that is imported when first used
+        name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+        if path.parts[-2] in ("tacit", "private", "algorithms", "models") and "__" not in name:
+            import_module(name)
 
 
-def import_mutant(group: str, change: Change, ran: list[Ran]) -> str:
-    """Test a mutant of what a module does while it is imported."""
+def import_mutant(group: str, change: Change, ran: list[Ran]) -> None:
+    """Import a mutant in the place of its module, in this process, and run tests of it."""
     tests = [one.test for one in _affordable(_mentioning(change, ran))]
+    module = f"tacit.{change.file[:-3].replace('/', '.')}"
+    MutantFinder(module, change.source).put_first()
+    import_loops(group)
+    _limit(60 + LONGEST_MUTANT)
+    code = pytest.main([*OPTIONS, "-x", *tests]) if tests else 0
+    os._exit(0 if code in (0, 5) else 1)
 
-    def work() -> None:
-        module = f"tacit.{change.file[:-3].replace('/', '.')}"
-        MutantFinder(module, change.source).put_first()
-        import_loops(group)
-        _limit(LONGEST_MUTANT)
-        code = pytest.main([*OPTIONS, "-x", *tests])
-        os._exit(0 if code in (0, 5) else 1)
 
-    if not tests:
-        return SURVIVED
-    return _outcome(_wait(forked(PLACE / LOG, work)))
+def in_forks(
+    tasks: Iterable[Task], work: Callable[[Task], None], longest: float = LONGEST_WAIT
+) -> Iterator[tuple[Task, int, str]]:
+    """Do each task in a fork, some at a time; yield it, its exit code, and the test that failed."""
+    running: dict[int, tuple[Task, float]] = {}
+    waiting = iter(tasks)
+    while True:
+        for task in islice(waiting, WORKERS - len(running)):
+            child = forked(PLACE / "fork.log", lambda task=task: work(task))  # type: ignore[misc]
+            running[child] = task, time.monotonic() + longest
+        if not running:
+            return
+        time.sleep(0.005)
+        for child, (task, end) in list(running.items()):
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                del running[child]
+                yield task, os.waitstatus_to_exitcode(status), _read(_by(child))
+            elif time.monotonic() > end:
+                os.kill(child, signal.SIGKILL)
+
+
+def _by(process: int | None = None) -> Path:
+    """Where a fork leaves the name of the test that failed."""
+    return PLACE / f"by-{process or os.getpid()}"
+
+
+def _read(path: Path) -> str:
+    text = path.read_text() if path.exists() else ""
+    path.unlink(missing_ok=True)
+    return text
 
 
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=60", "-m", "not slow",
@@ -253,53 +290,52 @@ def _limit(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
-def _wait(child: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 def _outcome(code: int) -> str:
     if code < 0:
         return TIMED_OUT
     return {0: SURVIVED, 1: KILLED, 3: AT_IMPORT}.get(code, KILLED)
 
 
-def _note(results: Path, change: Change, outcome: str) -> None:
-    place = results.with_suffix(".by")
-    by = place.read_text() if place.exists() else ""
-    place.unlink(missing_ok=True)
+def _note(results: Path, change: Change, outcome: str, by: str) -> None:
     with results.open("a") as file:
-        file.write(json.dumps([change.key, change.line, outcome, by, change.in_error]) + "\n")
+        file.write(json.dumps([change.key, change.line, outcome, by]) + "\n")
+
+
+def tests_of(group: str) -> list[Ran]:
+    """What is known of the tests of a group."""
+    places = sorted(PLACE.glob(f"{group}.tests-*.jsonl"))
+    return [Ran(*one) for path in places for one in _lines(path)]
 
 
 def _lines(path: Path) -> list[Any]:
+    if not path.exists():
+        return []
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def latest(results: Path) -> dict[str, str]:
     """What is known of each mutant, the newest last."""
-    if not results.exists():
-        return {}
     return {one[0]: one[2] for one in _lines(results)}
 
 
 def hunt(group: str, files: list[str], again: Callable[[str], bool]) -> None:
-    """Test all mutants of some files of a group, of which nothing is known or that are asked for."""
-    results, tests = PLACE / f"{group}.jsonl", PLACE / f"{group}.tests.jsonl"
+    """Test the mutants of some files: all of which nothing is known, or that are asked for."""
+    results = PLACE / f"{group}.jsonl"
     known = latest(results)
-    changes = [change for file in files for change in changes_of(SOURCE / file, file)
+    changes = [change for file in files for change in changes_of(SOURCE / file, file, PLACE)
                if again(known.get(change.key, ""))]  # fmt: skip
     sys.stderr.write(f"{group}: {len(changes)} mutants\n")
 
     def quickly() -> None:
         import_loops(group)
-        pytest.main([*OPTIONS, *GROUPS[group]["tests"]], plugins=[Runner(changes, results, tests)])
+        runner = Runner(group, changes, results)
+        pytest.main([*OPTIONS, *GROUPS[group]["tests"]], plugins=[runner])
 
-    _wait(forked(PLACE / f"{group}.log", quickly))
-    known = latest(results)
-    ran = [Ran(*one) for one in _lines(tests) if one[2]]
-    for change in changes:
-        if known[change.key] == AT_IMPORT:
-            _note(results, change, import_mutant(group, change, ran))
+    os.waitpid(forked(PLACE / f"{group}.log", quickly), 0)
+    known, ran = latest(results), tests_of(group)
+    late = [change for change in changes if known.get(change.key) == AT_IMPORT]
+    for change, code, by in in_forks(late, lambda one: import_mutant(group, one, ran)):
+        _note(results, change, _outcome(code), by)
 
 
 def main() -> None:

@@ -167,3 +167,89 @@ def test_the_largest_sum_and_the_largest_noise_do_not_wrap_around(
     statistic = Silence(shape=(3,), symmetric=False)
     released = Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release(named("r 1"), statistic)  # type: ignore[arg-type]
     assert np.allclose(released, float(furthest + (sign << 61)) * engine.unit, rtol=1e-12)
+
+
+class LoudEngine(SilentEngine):
+    """Every sum is one unit in each entry, but two in the corner."""
+
+    def sum(self, statistic: Silence, unit: float) -> BoundedSum:
+        units = np.ones(statistic.shape, dtype=np.int64)
+        units[0, -1] = 2
+        return BoundedSum(units, unit)
+
+
+def grid_of(statistic: Silence, share: float = 1.0, users: int = 1000) -> tuple[float, int, float]:
+    ledger = Ledger(tacit.PrivacyBudget(1.0))
+    entry = ledger.reserve(named("r"), statistic.sensitivity, share)
+    engine = SilentEngine()
+    engine.n_users = users
+    mechanism = Mechanism(engine, ledger, SeededNoiseUnsafe(1))  # type: ignore[arg-type]
+    return *mechanism._grid(statistic, entry), entry.noise_sd  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("users", "term_bits", "finest"), [(1000, 61, 1000 * 2.0**-61), (3, 40, 2.0**-40)]
+)
+@pytest.mark.parametrize("peak", [1.0, 6.0, 1e4])
+def test_the_grid_is_as_fine_as_sums_and_terms_allow(
+    users: int, term_bits: int, finest: float, peak: float
+) -> None:
+    """The unit is at least the finest one, and less than twice that, or noise has 52 bits."""
+    unit, bits, sd = grid_of(Silence(peak=peak, term_bits=term_bits), users=users)
+    assert unit * 2.0**bits == sd
+    assert unit >= peak * finest
+    assert bits == 52 or unit < 2 * peak * finest
+
+
+def test_noise_of_one_bit_is_the_least_that_is_drawn() -> None:
+    _, _, sd = grid_of(Silence())
+    most = sd * 2.0**40 / 2  # a peak at which the noise has one bit, just so
+    assert grid_of(Silence(peak=most, term_bits=40))[1] == 1
+    with pytest.raises(tacit.ConfigError, match="no noise to speak of"):
+        grid_of(Silence(peak=most * 1.001, term_bits=40))
+
+
+def test_as_many_users_as_sums_have_room_for() -> None:
+    ledger = Ledger(tacit.PrivacyBudget(1.0, neighbours="add_remove"))
+    entry = ledger.reserve(named("r"), BOUND, 1.0)
+    engine = SilentEngine()
+    mechanism = Mechanism(engine, ledger, SeededNoiseUnsafe(1))  # type: ignore[arg-type]
+    engine.n_users = 2**26
+    mechanism._grid(Silence(), entry)  # type: ignore[arg-type]
+    engine.n_users = 2**26 + 1
+    with pytest.raises(tacit.EngineError, match="room"):
+        mechanism._grid(Silence(), entry)  # type: ignore[arg-type]
+
+
+def test_without_a_budget_the_sum_leaves_as_it_is_on_the_finest_grid() -> None:
+    ledger = Ledger(None)
+    ledger.reserve(named("r"), BOUND, 1.0)
+    mechanism = Mechanism(LoudEngine(), ledger, SeededNoiseUnsafe(1))  # type: ignore[arg-type]
+    assert mechanism.public_users == 1000
+    statistic = Silence(shape=(2, 3), symmetric=False, peak=3.0, term_bits=40)
+    unit = 3.0 * 2.0**-40
+    assert (mechanism.release(named("r"), statistic) == [[unit, unit, 2 * unit], [unit] * 3]).all()  # type: ignore[arg-type]
+
+
+def test_a_symmetric_sum_is_averaged_with_its_transpose() -> None:
+    ledger = Ledger(None)
+    ledger.reserve(named("r"), BOUND, 1.0)
+    mechanism = Mechanism(LoudEngine(), ledger, SeededNoiseUnsafe(1))  # type: ignore[arg-type]
+    found = mechanism.release(named("r"), Silence(shape=(2, 2), peak=1.0, term_bits=0))  # type: ignore[arg-type]
+    assert (found == [[1.0, 1.5], [1.5, 1.0]]).all()
+
+
+def test_progress_is_told_of_every_release() -> None:
+    ledger, told = Ledger(tacit.PrivacyBudget(1.0)), []
+    mechanism = Mechanism(
+        SilentEngine(),  # type: ignore[arg-type]
+        ledger,
+        SeededNoiseUnsafe(1),
+        progress=lambda done, planned: told.append((done, planned)),
+    )
+    for name in ("a", "b", "c"):
+        ledger.reserve(named(name), BOUND, 0.3)
+    small = Silence(shape=(1, 1))
+    mechanism.release(named("a"), small)  # type: ignore[arg-type]
+    mechanism.release(named("b"), small)  # type: ignore[arg-type]
+    assert told == [(1, 3), (2, 3)]

@@ -1,0 +1,104 @@
+"""Writes docs/privacy/mutation-testing.md from the last run: python -m tests.mutants.report."""
+
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.mutants.generated import changes_of
+from tests.mutants.mutant import ROOT, SOURCE
+from tests.mutants.systematic import GROUPS, PLACE, SURVIVED, latest
+
+PAGE = ROOT / "docs" / "privacy" / "mutation-testing.md"
+HARMLESS = tomllib.loads((Path(__file__).parent / "harmless.toml").read_text())["harmless"]
+HEAD = (Path(__file__).parent / "mutation-testing.head.md").read_text()
+
+
+class Found(NamedTuple):
+    """One mutant and what came of it: "" if it was not run."""
+
+    file: str
+    key: str
+    outcome: str
+    reason: str
+
+
+def found() -> list[Found]:
+    """Every mutant of every file, with what is known of it."""
+    everything = []
+    for group, settings in GROUPS.items():
+        known = latest(PLACE / f"{group}.jsonl")
+        for file in settings["files"]:
+            for change in changes_of(SOURCE / file, file, PLACE):
+                outcome = known.get(change.key, "")
+                reason = reason_of(change.key, change.in_error) if outcome == SURVIVED else ""
+                everything.append(Found(file, change.key, outcome, reason))
+    return everything
+
+
+def reason_of(key: str, in_error: bool) -> str:
+    """Why a survivor is harmless, or nothing."""
+    if in_error:
+        return "It is inside the text of an error."
+    for entry in HARMLESS:
+        if key in entry["mutants"]:
+            return str(entry["reason"])
+    return ""
+
+
+def page(everything: list[Found]) -> str:
+    """Return the text of the page."""
+    return "\n".join([HEAD, _table(everything), _survivors(everything)])
+
+
+def _table(everything: list[Found]) -> str:
+    lines = ["## What came of it", "",
+             "| file | mutants | killed | harmless | survive | killed, of all but the harmless |",
+             "|---|---|---|---|---|---|"]  # fmt: skip
+    files = dict.fromkeys(one.file for one in everything)
+    for file in files:
+        lines.append(_row(f"`{file}`", [one for one in everything if one.file == file]))
+    return "\n".join([*lines, _row("all", [one for one in everything if one.outcome]), ""])
+
+
+def _row(name: str, of: list[Found]) -> str:
+    if not all(one.outcome for one in of):
+        return f"| {name} | {len(of)} | not run | | | |"
+    harmless = sum(bool(one.reason) for one in of)
+    survive = sum(one.outcome == SURVIVED for one in of) - harmless
+    killed = len(of) - harmless - survive
+    share = killed / max(killed + survive, 1)
+    return f"| {name} | {len(of)} | {killed} | {harmless} | {survive} | {100 * share:.1f} % |"
+
+
+def _survivors(everything: list[Found]) -> str:
+    lines = ["## Survivors that are harmless, and why", ""]
+    reasons = dict.fromkeys(one.reason for one in everything if one.reason)
+    for reason in reasons:
+        lines += [f"**{reason}**", "", *_listed(one for one in everything if one.reason == reason)]
+    open_ones = [one for one in everything if one.outcome == SURVIVED and not one.reason]
+    lines += ["## Survivors that change something", ""]
+    return "\n".join([*lines, *(_listed(open_ones) if open_ones else ["None."])]) + "\n"
+
+
+def _listed(survivors) -> list[str]:  # type: ignore[no-untyped-def]
+    counted = Counter(one.key for one in survivors)
+    lines = []
+    for key, times in counted.items():
+        file, where, change = key.split(" | ", 2)
+        old, new = change.rsplit(" -> ", 1) if change.count(" -> ") == 1 else (change, "")
+        again = f" ({times} times)" if times > 1 else ""
+        lines.append(f"- `{file}`, `{where}`: `{old}` becomes `{new}`{again}")
+    return [*lines, ""]
+
+
+def main() -> None:
+    everything = found()
+    PAGE.write_text(page(everything))
+    left = [one.key for one in everything if one.outcome == SURVIVED and not one.reason]
+    sys.stderr.write("\n".join([*left, f"{len(left)} survivors without a reason\n"]))
+
+
+if __name__ == "__main__":
+    main()

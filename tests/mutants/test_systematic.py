@@ -1,0 +1,97 @@
+"""The machinery of systematic mutation testing: what is changed, and that it takes effect."""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from tests.mutants.generated import CONFIG, changes_of
+from tests.mutants.installing import install
+from tests.mutants.mutant import SOURCE
+
+MODULE = '''\
+"""A budget in small."""
+
+MOST = 3
+
+
+def left(spent: int | None, *, most: int = MOST) -> int:
+    """What is left."""
+    if spent is None or spent > most:
+        raise ValueError(f"{most + 1} is too much")
+    spend(spent)
+    return most - spent
+
+
+def spend(cost):
+    cost += 1
+'''
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> ModuleType:
+    path = tmp_path / "small_budget.py"
+    path.write_text(MODULE)
+    spec = spec_from_file_location("small_budget", path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = module_from_spec(spec)
+    sys.modules["small_budget"] = made
+    spec.loader.exec_module(made)
+    yield made  # type: ignore[misc]
+    del sys.modules["small_budget"]
+
+
+def place(module: ModuleType) -> Path:
+    return Path(str(module.__file__))
+
+
+def test_every_small_change_is_made_and_annotations_stay(module: ModuleType) -> None:
+    changes = changes_of(place(module), "small_budget.py")
+    lines = {(change.where, change.new) for change in changes}
+    assert {
+        ("module", "MOST = 4"),
+        ("module", "MOST = 2"),
+        ("left", "if spent is not None or spent > most:"),
+        ("left", "if spent is None and spent > most:"),
+        ("left", "if spent is None or spent >= most:"),
+        ("left", "pass"),
+        ("left", "return most + spent"),
+        ("spend", "cost += 2"),
+    } <= lines
+    assert not any("int &" in line or "/, most" in line for _, line in lines)
+    assert {change.line for change in changes if change.in_error} == {9}
+
+
+def mutate(module: ModuleType, new: str) -> bool:
+    changes = changes_of(place(module), "small_budget.py")
+    (change,) = [change for change in changes if change.new == new]
+    return install(place(module), change.source)
+
+
+def test_whoever_holds_a_function_gets_the_mutant(module: ModuleType) -> None:
+    held = module.left
+    assert held(1) == 2
+    assert mutate(module, "return most + spent")
+    assert held(1) == 4
+
+
+def test_constants_and_defaults_change_too(module: ModuleType) -> None:
+    assert mutate(module, "MOST = 4")
+    assert module.MOST == 4
+    assert module.left(1) == 3
+
+
+def test_what_cannot_be_changed_afterwards_is_said(module: ModuleType) -> None:
+    """The twin: a change of how a class is made is left to a fresh process."""
+    assert not install(place(module), MODULE + "\n\nclass Late:\n    pass\n")
+
+
+def test_the_whole_trust_zone_is_mutated() -> None:
+    groups = CONFIG["tacit"]["groups"].values()
+    named = [file for group in groups for file in group["files"]]
+    assert len(set(named)) == len(named)
+    assert all((SOURCE / file).exists() for file in named)
+    zone = {f"private/{path.name}" for path in (SOURCE / "private").glob("[!_]*.py")}
+    assert zone <= set(named)
