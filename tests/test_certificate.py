@@ -126,7 +126,7 @@ def with_release(**change: object) -> dict[str, object]:
     ids=str,
 )
 def test_a_release_with_impossible_numbers_is_a_model_file_error(change: dict[str, object]) -> None:
-    with pytest.raises(tacit.ModelFileError, match="impossible|is not sensitivity"):
+    with pytest.raises(tacit.ModelFileError, match=r"impossible|is not sensitivity"):
         Certificate.from_json(with_release(**change))
 
 

@@ -54,7 +54,7 @@ def test_nothing_is_spent_twice() -> None:
 
 
 def test_nothing_is_spent_twice_inside_a_part() -> None:
-    """The book knows a part's releases by the part, too; and the same in another part is another."""
+    """A part's releases are known by the part, too: the same one in another part is another."""
     ledger = Ledger(PrivacyBudget(1.0))
     parts = [ledger.part(0.5, candidate) for candidate in (1, 2)]
     for part in parts:

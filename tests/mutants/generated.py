@@ -44,7 +44,7 @@ class RemoveCall(Operator):
         if node.type == "simple_stmt" and node.children[0].type in ("atom_expr", "power"):
             yield node.start_pos, node.end_pos
 
-    def mutate(self, node: Any, index: int) -> Any:
+    def mutate(self, node: Any, index: int) -> Any:  # noqa: ARG002
         first = node.children[0]
         node.children[0] = Name("pass", first.start_pos, first.get_first_leaf().prefix)
         return node
@@ -83,7 +83,7 @@ def _made(source: str, file: str) -> list[Change]:
     for operator in operators():
         positions = sum(len(list(operator.mutation_positions(node))) for node in ast_nodes(tree))
         for occurrence in range(positions):
-            mutated = MutationVisitor(occurrence, operator).walk(pickle.loads(frozen)).get_code()
+            mutated = MutationVisitor(occurrence, operator).walk(pickle.loads(frozen)).get_code()  # noqa: S301
             if mutated not in found and _plain(mutated) not in (None, plain):
                 found[mutated] = _described(file, source, mutated)
     return sorted(found.values(), key=lambda change: change.line)

@@ -118,5 +118,5 @@ class _MutantLoader(SourceFileLoader, Loader):
         super().__init__(name, path)
         self._mutated = mutated
 
-    def get_code(self, fullname: str) -> CodeType:
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002
         return compile(self._mutated, self.path, "exec", dont_inherit=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from tests.mutants.generated import CONFIG, changes_of
 from tests.mutants.installing import install
 from tests.mutants.mutant import SOURCE
@@ -93,5 +94,5 @@ def test_the_whole_trust_zone_is_mutated() -> None:
     named = [file for group in groups for file in group["files"]]
     assert len(set(named)) == len(named)
     assert all((SOURCE / file).exists() for file in named)
-    zone = {f"private/{path.name}" for path in (SOURCE / "private").glob("[!_]*.py")}
+    zone = {str(path.relative_to(SOURCE)) for path in (SOURCE / "private").rglob("[!_]*.py")}
     assert zone <= set(named)

@@ -128,10 +128,10 @@ def test_more_users_than_sums_have_room_for() -> None:
         Mechanism(engine, ledger, SeededNoiseUnsafe(1)).release(named("r 1"), Silence())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "secret", [BoundedSum(np.array([123456]), 1.0, UserCount()), Rows(ratings_for(0))]
-)
-def test_what_is_private_neither_prints_nor_pickles(secret: object) -> None:
+@pytest.mark.parametrize("what", ["a sum", "rows"])
+def test_what_is_private_neither_prints_nor_pickles(what: str) -> None:
+    total = BoundedSum(np.array([123456]), 1.0, UserCount())
+    secret = total if what == "a sum" else Rows(ratings_for(0))
     assert "nothing to see" in repr(secret) + str(secret)
     assert "123456" not in repr(secret)
     for way_out in (pickle.dumps, copy.copy, copy.deepcopy):
@@ -175,7 +175,7 @@ class LoudEngine(SilentEngine):
     def sum(self, statistic: Silence, unit: float) -> BoundedSum:
         units = np.ones(statistic.shape, dtype=np.int64)
         units[0, -1] = 2
-        return BoundedSum(units, unit)
+        return BoundedSum(units, unit, statistic)  # type: ignore[arg-type]
 
 
 def grid_of(statistic: Silence, share: float = 1.0, users: int = 1000) -> tuple[float, int, float]:
@@ -195,7 +195,7 @@ def test_the_grid_is_as_fine_as_sums_and_terms_allow(
     users: int, term_bits: int, finest: float, peak: float
 ) -> None:
     """The unit is at least the finest one, and less than twice that, or noise has 52 bits."""
-    unit, bits, sd = grid_of(Silence(peak=peak, term_bits=term_bits), users=users)
+    unit, bits, sd = grid_of(Silence(max_entry=peak, term_bits=term_bits), users=users)
     assert unit * 2.0**bits == sd
     assert unit >= peak * finest
     assert bits == 52 or unit < 2 * peak * finest
@@ -204,9 +204,9 @@ def test_the_grid_is_as_fine_as_sums_and_terms_allow(
 def test_noise_of_one_bit_is_the_least_that_is_drawn() -> None:
     _, _, sd = grid_of(Silence())
     most = sd * 2.0**40 / 2  # a peak at which the noise has one bit, just so
-    assert grid_of(Silence(peak=most, term_bits=40))[1] == 1
+    assert grid_of(Silence(max_entry=most, term_bits=40))[1] == 1
     with pytest.raises(tacit.ConfigError, match="no noise to speak of"):
-        grid_of(Silence(peak=most * 1.001, term_bits=40))
+        grid_of(Silence(max_entry=most * 1.001, term_bits=40))
 
 
 def test_as_many_users_as_sums_have_room_for() -> None:
@@ -226,7 +226,7 @@ def test_without_a_budget_the_sum_leaves_as_it_is_on_the_finest_grid() -> None:
     ledger.reserve(named("r"), BOUND, 1.0)
     mechanism = Mechanism(LoudEngine(), ledger, SeededNoiseUnsafe(1))  # type: ignore[arg-type]
     assert mechanism.public_users == 1000
-    statistic = Silence(shape=(2, 3), symmetric=False, peak=3.0, term_bits=40)
+    statistic = Silence(shape=(2, 3), symmetric=False, max_entry=3.0, term_bits=40)
     unit = 3.0 * 2.0**-40
     assert (mechanism.release(named("r"), statistic) == [[unit, unit, 2 * unit], [unit] * 3]).all()  # type: ignore[arg-type]
 
@@ -235,7 +235,7 @@ def test_a_symmetric_sum_is_averaged_with_its_transpose() -> None:
     ledger = Ledger(None)
     ledger.reserve(named("r"), BOUND, 1.0)
     mechanism = Mechanism(LoudEngine(), ledger, SeededNoiseUnsafe(1))  # type: ignore[arg-type]
-    found = mechanism.release(named("r"), Silence(shape=(2, 2), peak=1.0, term_bits=0))  # type: ignore[arg-type]
+    found = mechanism.release(named("r"), Silence(shape=(2, 2), max_entry=1.0, term_bits=0))  # type: ignore[arg-type]
     assert (found == [[1.0, 1.5], [1.5, 1.0]]).all()
 
 

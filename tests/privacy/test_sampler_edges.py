@@ -120,7 +120,7 @@ def test_a_value_of_the_tail_is_kept_or_begun_anew(
 ) -> None:
     """What is rejected is drawn again from the table, and the value beside it is another."""
     first = drawn[0]
-    monkeypatch.setattr(sampler, "floor_tail_normal", lambda words, bits: drawn.pop(0))
+    monkeypatch.setattr(sampler, "floor_tail_normal", lambda *_: drawn.pop(0))
     values = floor_normals(Forced(1), 3, 52)
     assert (values[0] == first) == (first is not None)
     assert np.abs(values[first is not None :]).max() < 6 << 52
@@ -186,5 +186,5 @@ def test_no_cell_is_at_the_furthest(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_value_of_the_tail_begins_with_the_first_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where more digits than those were drawn."""
     monkeypatch.setattr(normal_tail, "tail_cell", lambda _: 300)
-    monkeypatch.setattr(normal_tail, "accept", lambda words, j, x: x.place(2) == 7)
+    monkeypatch.setattr(normal_tail, "accept", lambda _words, _cell, x: x.place(2) == 7)
     assert floor_tail_normal(iter([5 << 32, 6, 7, 0]), 52) == (300 << 48) + (5 << 16)

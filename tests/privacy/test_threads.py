@@ -1,6 +1,5 @@
 """The engine of threads: whose rows it sums, once each, in what unit, and with how much memory."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +9,7 @@ from tests.conftest import ratings_for
 
 import tacit
 from tacit.engines import threads as threads_module
+from tacit.private.statistic import BoundedSum, Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,9 +19,9 @@ class Ranges:
     shape: tuple[int, ...] = (3, 5)
     asked: list[tuple[int, int]] = field(default_factory=list)
 
-    def units(self, rows: Any, unit: float, each: Callable[[Any], list[Any]]) -> np.ndarray:
-        self.asked.extend(each(lambda lo, hi: (lo, hi)))
-        return np.zeros(self.shape, dtype=np.int64)
+    def bounded_sum(self, rows: Any, unit: float, run: Run) -> BoundedSum:  # noqa: ARG002
+        self.asked.extend(run.each(lambda lo, hi: (lo, hi)))
+        return BoundedSum(np.zeros(self.shape, dtype=np.int64), unit, self)  # type: ignore[arg-type]
 
 
 def uneven(lengths: list[int]) -> tacit.Ratings:
@@ -56,7 +56,8 @@ def test_it_holds_nobody_before_it_takes_rows() -> None:
         engine.sum(Ranges(), 0.5)  # type: ignore[arg-type]
     engine.take(ratings_for(0, users=21))
     assert engine.n_users == 21
-    assert engine.sum(Ranges(), 0.5).unit == 0.5  # type: ignore[arg-type]
+    statistic: Any = Ranges()
+    assert engine.sum(statistic, 0.5).is_of(statistic, 0.5)
 
 
 def test_there_is_room_for_a_sum_of_every_thread_and_four_more(
