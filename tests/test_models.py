@@ -250,3 +250,11 @@ def test_no_warning_when_all_is_well(model: tacit.Model) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.recommend(OWN)
+
+
+def test_no_error_behind_an_error_quotes_a_rating(model: tacit.Model) -> None:
+    own = pl.DataFrame({"item": list(model.catalogue.ids)[:2], "rating": ["4.4375x", "3"]})
+    with pytest.raises(tacit.DataError) as found:
+        model.predict(own)
+    assert found.value.__context__ is None
+    assert "4.4375" not in str(found.value)

@@ -96,12 +96,18 @@ def _series(column: Any) -> Any:
     return column if isinstance(column, pl.Series) else column.to_list()
 
 
+def _numbers(ratings: Any) -> NDArray[np.float64] | None:
+    try:
+        return np.asarray(ratings, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def _checked(ratings: Any, rating_range: tuple[float, float]) -> NDArray[np.float64]:
     lo, hi = rating_range
-    try:
-        values = np.asarray(ratings, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError("own_ratings: every rating must be a number") from None
+    values = _numbers(ratings)
+    if values is None:  # raised here, so that no error that quotes a rating is its context
+        raise DataError("own_ratings: every rating must be a number")
     wrong = int(np.sum(~((values >= lo) & (values <= hi))))
     if wrong:
         raise DataError(
