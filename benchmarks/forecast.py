@@ -3,9 +3,9 @@
 python benchmarks/forecast.py
 """
 
-from tacit.budget import PrivacyBudget
-from tacit.experiments.simulated import simulate
-from tacit.theory import Case, Tastes
+from tacit.accounting.budget import PrivacyBudget
+from tacit.research.experiments.simulated import simulate
+from tacit.research.theory import Case, Tastes
 
 STARS = (0.5, 5.0)
 EPSILONS = (0.1, 1.0, 5.0)

@@ -92,9 +92,9 @@ def one_round(path: Path, threads: int) -> dict:
     import scipy.sparse
 
     import tacit
-    from tacit.private.local import RankOneStep
-    from tacit.private.rows import RowBounds
-    from tacit.private.statistics import ResidualCovariance
+    from tacit.trusted.local_state import RankOneStep
+    from tacit.trusted.rows import RowBounds
+    from tacit.trusted.statistics import ResidualCovariance
 
     ratings = stored(path)
     engine = tacit.ThreadEngine(threads)
@@ -120,7 +120,7 @@ def one_round(path: Path, threads: int) -> dict:
 
 
 def noise(items: int, rounds: int) -> dict:
-    from tacit.private.sampler import SystemNoise, floor_normals
+    from tacit.trusted.sampler import SystemNoise, floor_normals
 
     floor_normals(SystemNoise(), 100, 40)
     start = time.perf_counter()

@@ -15,8 +15,9 @@ from unittest.mock import patch
 import numpy as np
 
 import tacit
-from tacit.algorithms import moments, shrinkage
+from tacit.algorithms import moments
 from tacit.datasets import load, synthesise
+from tacit.estimation import spiked_covariance
 from tacit.evaluation import evaluate, split, user_mean_accuracy
 
 FAMILIES = ("tastes", "popular", "few", "sparse", "missing-not-at-random")
@@ -41,13 +42,13 @@ VARIANTS = {
     "rows clipped at the mean square": (patch.object(moments, "HEADROOM", 1.0),),
     "rows clipped at twice the mean square": (patch.object(moments, "HEADROOM", 2.0),),
     "no correction of the clipping bias": (patch.object(moments, "MOST_LOST", 1.0),),
-    "one activity stratum": (patch.object(moments, "classes_of_lengths", lambda *_: ()),),
+    "one activity stratum": (patch.object(moments, "activity_strata", lambda *_: ()),),
     "one variance for all items": (
         patch.object(moments, "_own", lambda swollen, *_: np.zeros_like(swollen)),
     ),
     "at most 80 ratings per user": ({"max_ratings": 80},),
     "at most 10 latent factors": ({"rank": 10},),
-    "equal weights of items": (patch.object(shrinkage, "_TYPICAL", 1e3),),
+    "equal weights of items": (patch.object(spiked_covariance, "_TYPICAL", 1e3),),
     "rating noise x 0.7": (scaled_noise(0.7),),
     "rating noise x 1.4": (scaled_noise(1.4),),
     "bias shrinkage at most 1": ({"level_shrink": 1.0},),

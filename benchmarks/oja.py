@@ -66,9 +66,9 @@ def one_step(users: int, items: int, per_user: int) -> dict:
     from numba import njit
 
     import tacit
-    from tacit.private.local import RankOneStep
-    from tacit.private.rows import RowBounds
-    from tacit.private.statistics import ResidualProduct
+    from tacit.trusted.local_state import RankOneStep
+    from tacit.trusted.rows import RowBounds
+    from tacit.trusted.statistics import ResidualProduct
 
     @njit(nogil=True)
     def read(indices, values, lo, hi):

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 
-from tacit.ratings import Ratings
+from tacit.data.ratings import Ratings
 
 TARGETS = {".parquet": 2.0, ".csv": 1.5}
 NARROW = {"user": pl.UInt32, "item": pl.UInt32, "rating": pl.Float32}
@@ -28,7 +28,7 @@ WIDE = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64}
 RATING_RANGE = (0.5, 5.0)
 
 
-def made_up(ratings: int, users: int, items: int, seed: int = 1) -> pl.DataFrame:
+def synthetic_frame(ratings: int, users: int, items: int, seed: int = 1) -> pl.DataFrame:
     """Ratings sorted by user and item: each user rates as many distinct items."""
     rng = np.random.default_rng(seed)
     per_user = ratings // users
@@ -81,7 +81,7 @@ def into_ratings(path: Path) -> Ratings:
 
 def warm_up(folder: Path) -> float:
     """Let both readers load what they need; return what it took ours, beyond reading."""
-    small = made_up(2_000, 100, 40)
+    small = synthetic_frame(2_000, 100, 40)
     files = write_files(folder, small, small.sample(fraction=1, shuffle=True, seed=1))
     for path in files.values():
         into_frame(path)
@@ -113,7 +113,7 @@ def main() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         loading = warm_up(folder)
-        frame = made_up(options.ratings, options.users, options.items)
+        frame = synthetic_frame(options.ratings, options.users, options.items)
         shuffled = frame.sample(fraction=1, shuffle=True, seed=2)
         files = write_files(folder, frame, shuffled)
         count = frame.height

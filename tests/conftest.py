@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.private.statistic import BoundedSum, Statistic
-from tacit.release import Release, ReleaseKind
+from tacit.accounting.release import Release, ReleaseKind
+from tacit.trusted.statistic import BoundedSum, Statistic
 
 
 def ratings_for(seed: int, users: int = 80, items: int = 15, per_user: int = 6) -> tacit.Ratings:

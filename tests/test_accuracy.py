@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
 from tacit.datasets.synthetic import synthesise
 from tacit.errors import ConfigError, DataError
 from tacit.evaluation import (
@@ -18,7 +19,6 @@ from tacit.evaluation import (
     split,
     user_mean_accuracy,
 )
-from tacit.ratings import Ratings
 
 RANGE = (0.5, 5.0)
 TRAIN = [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import erfcx
 
 from tacit import ConfigError, PrivacyBudget
-from tacit.budget import (
+from tacit.accounting.budget import (
     LARGEST_EPSILON,
     LARGEST_MU,
     Sensitivity,

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import tacit
-from tacit.catalogue import Catalogue
+from tacit.accounting.release import ReleaseKind
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError, DataError
 from tacit.evaluation import NOTICE, Calibration, calibrate
 from tacit.models.linear import RidgeRule
-from tacit.ratings import Ratings
-from tacit.release import ReleaseKind
 
 FALSE_ALARM = 5.0  # sds of a sum of independent terms: a chance of about 6e-7 a comparison
 

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
 from tacit.errors import ConfigError, DataError
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import pytest
 
 import tacit
-from tacit.budget import LARGEST_MU, PrivacyBudget, epsilon_of, mu_of
-from tacit.certificate import Certificate, Method
-from tacit.ledger import Entry
+from tacit.accounting.budget import LARGEST_MU, PrivacyBudget, epsilon_of, mu_of
+from tacit.accounting.certificate import Certificate, Method
+from tacit.accounting.ledger import Entry
 from tests.conftest import named
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.private import mechanism as mechanism_module
-from tacit.private.journal import Journal
+from tacit.trusted import mechanism as mechanism_module
+from tacit.trusted.journal import Journal
 from tests.conftest import ratings_for
 
 CONFIG = tacit.FrankWolfe(rounds=6, item_means=0.2)
@@ -69,7 +69,7 @@ def test_what_was_released_is_not_drawn_again(
 
 SCRIPT = """
 import sys, tacit
-from tacit.private.journal import Journal
+from tacit.trusted.journal import Journal
 from tests.conftest import ratings_for
 kill_at, folder = int(sys.argv[1]), sys.argv[2]
 write = Journal.write

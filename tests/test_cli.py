@@ -40,7 +40,7 @@ def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made-up ratings, a public catalogue, own ratings, and a fitted model."""
+    """Synthetic ratings, a public catalogue, own ratings, and a fitted model."""
     from tacit.datasets.synthetic import synthesise
 
     place = tmp_path_factory.mktemp("cli")

@@ -162,7 +162,7 @@ def test_synth_offers_the_families(shell, tmp_path):
 def test_listing_is_light():
     """Showing what there is needs no numbers, no tables and no network."""
     code = (
-        "import sys; from tacit.datasets import DATASETS; import tacit.datasets.places, tacit.cli; "
+        "import sys; from tacit.datasets import DATASETS; import tacit.datasets.paths, tacit.cli; "
         "print([m for m in ('numpy', 'polars', 'numba', 'pooch', 'socket') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

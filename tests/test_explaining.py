@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.accounting.release import ReleaseKind
 from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
 from tacit.models.explaining import WHY
-from tacit.release import ReleaseKind
 from tests.conftest import ratings_for
 
 EVERY = ALGORITHMS | IMPLICIT_ALGORITHMS

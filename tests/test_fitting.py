@@ -139,7 +139,7 @@ def test_an_engine_can_be_used_again_for_other_ratings() -> None:
 def test_budget_exceeded_comes_before_any_noise(
     ratings: tacit.Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tacit.private import mechanism
+    from tacit.trusted import mechanism
 
     def never(*_: object) -> None:
         raise AssertionError("noise was drawn")

@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tacit.accounting.budget import PrivacyBudget
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import ReleaseKind
 from tacit.algorithms import Moments
 from tacit.algorithms.base import Facts
-from tacit.budget import PrivacyBudget
 from tacit.errors import ConfigError
-from tacit.experiments.simulated import family_tastes, simulate
-from tacit.ledger import Ledger
-from tacit.release import ReleaseKind
-from tacit.theory import Case, Tastes, expect, forecast
-from tacit.theory.forecast import Regression, ridge_errors
-from tacit.theory.spiked import Noise
-from tacit.theory.tastes import make_audience
+from tacit.research.experiments.simulated import family_tastes, simulate
+from tacit.research.theory import Case, Tastes, expect, forecast
+from tacit.research.theory.forecast import Regression, ridge_errors
+from tacit.research.theory.spiked import Noise
+from tacit.research.theory.tastes import make_audience
 
 STARS = (0.5, 5.0)
 CASE = Case(
@@ -217,7 +217,7 @@ def test_the_forecast_for_jester_agrees_with_a_fit(epsilon: float) -> None:
     """The guesses are those of docs/theory.md; the measured gain varies by less than 0.002."""
     from tacit.datasets import load
     from tacit.evaluation import evaluate, split, user_mean_accuracy
-    from tacit.fitting import fit
+    from tacit.fitting.fit import fit
 
     train, test = split(load("jester"), 0.02, np.random.default_rng(1))
     jester = Tastes(

@@ -10,13 +10,13 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import tacit
-from tacit.algorithms.popularity import popularity, positive
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
+from tacit.estimation.popularity import popularity, positive
 from tacit.evaluation import ExactPopularity, Ranking, evaluate, rank, split
 from tacit.models.implicit import InteractionRule
 from tacit.models.rules import OwnRows
-from tacit.private.statistic import Statistic
-from tacit.release import Release, ReleaseKind
+from tacit.trusted.statistic import Statistic
 from tests.conftest import spy_on_sums
 
 USERS, ITEMS, TASTES = 6000, 80, 6
@@ -248,11 +248,13 @@ class TestRule:
         weights = Release(ReleaseKind.ITEM_WEIGHTS)
         pairs = Release(ReleaseKind.CO_OCCURRENCES, (1,))
         product = Release(ReleaseKind.CO_OCCURRENCE_PRODUCT, (1,))
-        assert rule.unpaid([weights, pairs]) == []
-        assert rule.unpaid([weights, product]) == []
-        assert len(rule.unpaid([weights])) == 1
-        assert len(rule.unpaid([weights, replace(pairs, part=(1,))])) == 1  # of a trial only
-        assert len(rule.unpaid([])) == 2
+        assert rule.missing_releases([weights, pairs]) == []
+        assert rule.missing_releases([weights, product]) == []
+        assert len(rule.missing_releases([weights])) == 1
+        assert (
+            len(rule.missing_releases([weights, replace(pairs, part=(1,))])) == 1
+        )  # of a trial only
+        assert len(rule.missing_releases([])) == 2
 
 
 class TestPopularity:

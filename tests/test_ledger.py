@@ -3,10 +3,10 @@ import math
 import pytest
 
 from tacit import BudgetExceeded, ConfigError, PrivacyBudget, PrivacyError
-from tacit import budget as budget_module
-from tacit import ledger as ledger_module
-from tacit.budget import Sensitivity, epsilon_of
-from tacit.ledger import Entry, Ledger
+from tacit.accounting import budget as budget_module
+from tacit.accounting import ledger as ledger_module
+from tacit.accounting.budget import Sensitivity, epsilon_of
+from tacit.accounting.ledger import Entry, Ledger
 from tests.conftest import named
 from tests.test_budget import precise_delta
 

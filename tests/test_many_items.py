@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.algorithms import shrinkage
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
 from tacit.datasets.synthetic import synthesise
 from tacit.errors import PrivacyError
+from tacit.estimation import spiked_covariance
 from tacit.evaluation import evaluate
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualCovariance
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import ResidualCovariance
 from tests.conftest import spy_on_sums
 
 ITEMS = 120
@@ -59,7 +59,7 @@ class TestBeyondTheMatrix:
 
     @pytest.fixture(autouse=True)
     def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(shrinkage, "_MATRIX_ITEMS", KNOWN)
+        monkeypatch.setattr(spiked_covariance, "_MATRIX_ITEMS", KNOWN)
 
     def test_it_is_of_the_items_whose_released_weights_are_largest(
         self, monkeypatch: pytest.MonkeyPatch
@@ -82,7 +82,7 @@ class TestBeyondTheMatrix:
 
     def test_with_noise_it_is_better_than_products(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It has a good part of what the matrix of all items has, over three draws."""
-        monkeypatch.setattr(shrinkage, "_MATRIX_ITEMS", 200)
+        monkeypatch.setattr(spiked_covariance, "_MATRIX_ITEMS", 200)
         ratings, test = popular(6000, 300)
         found = {}
         for eigen in ("auto", "block", "exact"):
@@ -114,7 +114,7 @@ def test_nothing_is_items_by_items_where_there_are_very_many(
     kind: Any, eigen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A matrix of all 20,000 items would be 3.2 GB; a thirtieth of that is allowed."""
-    monkeypatch.setattr(shrinkage, "_MATRIX_ITEMS", KNOWN)
+    monkeypatch.setattr(spiked_covariance, "_MATRIX_ITEMS", KNOWN)
     items, users = 20_000, 500
     rng = np.random.default_rng(0)
     who, what = np.repeat(np.arange(users), 20), rng.integers(0, items, 20 * users)

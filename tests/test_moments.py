@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.accounting.release import Release
 from tacit.algorithms import moments as moments_module
-from tacit.algorithms import shrinkage
-from tacit.algorithms.item_means import shrunk
-from tacit.algorithms.shrinkage import (
+from tacit.datasets.synthetic import synthesise
+from tacit.estimation import spiked_covariance
+from tacit.estimation.empirical_bayes import shrunk
+from tacit.estimation.spiked_covariance import (
     Factors,
-    Setting,
+    NoiseModel,
     factors_by_products,
     factors_of_matrix,
     start_of_products,
 )
-from tacit.datasets.synthetic import synthesise
 from tacit.evaluation import calibrate, evaluate, user_mean_accuracy
-from tacit.private.mechanism import Mechanism
-from tacit.release import Release
+from tacit.trusted.mechanism import Mechanism
 from tests.conftest import ratings_for
 from tests.hostile import FAMILIES, Split, top_end
 from tests.paper.recorded import recorded_noise
@@ -63,16 +63,16 @@ class Spied:
         self.released: dict[str, np.ndarray] = {}
         self.drawn = recorded_noise(monkeypatch)
         release, find = Mechanism.release, moments_module.factors_of_matrix
-        divide = moments_module.divided
+        divide = moments_module.debias
 
         def releasing(mechanism: Mechanism, made: Release, statistic: Any) -> np.ndarray:
             self.statistics[made.name] = statistic
             self.released[made.name] = release(mechanism, made, statistic)
             return self.released[made.name].copy()
 
-        def finding(matrix: np.ndarray, setting: Setting) -> Factors:
-            self.setting = setting
-            return find(matrix, setting)
+        def finding(matrix: np.ndarray, noise_model: NoiseModel) -> Factors:
+            self.noise_model = noise_model
+            return find(matrix, noise_model)
 
         def dividing(*factors: Any) -> Factors:
             self.factors = divide(*factors)
@@ -80,7 +80,7 @@ class Spied:
 
         monkeypatch.setattr(Mechanism, "release", releasing)
         monkeypatch.setattr(moments_module, "factors_of_matrix", finding)
-        monkeypatch.setattr(moments_module, "divided", dividing)
+        monkeypatch.setattr(moments_module, "debias", dividing)
         self.model = tacit.fit(ratings, tacit.Moments(), epsilon=8.0, noise_seed_unsafe=1)
 
     def noise(self, name: str) -> np.ndarray:
@@ -139,7 +139,7 @@ def test_item_means_are_shrunk_effects(
 ) -> None:
     fit = Spied(monkeypatch, small)
     effects = fit.released["item effects"]
-    weights = fit.setting.reach * np.sqrt(fit.setting.users)
+    weights = fit.noise_model.item_scale * np.sqrt(fit.noise_model.users)
     overall = fit.statistics["item effects"].bounds.offsets
     assert np.ptp(overall) == 0
     means = fit.statistics["covariance 1"].bounds.offsets
@@ -172,12 +172,14 @@ def test_predictions_are_the_posterior_mean(
 # --- Directions: what noise alone makes, and what is found in it.
 
 
-def setting(items: int, *, noise_sd: float = 1.0, skew: float = 0.0, seed: int = 0) -> Setting:
-    reach = (np.arange(items) + 1.0) ** -skew
-    reach *= 10 / reach.max()
+def noise_model(
+    items: int, *, noise_sd: float = 1.0, skew: float = 0.0, seed: int = 0
+) -> NoiseModel:
+    item_scale = (np.arange(items) + 1.0) ** -skew
+    item_scale *= 10 / item_scale.max()
     none = np.zeros(items)
     public = {"users": 500.0, "width": 4.5, "single": 0.0, "most": items, "seed": seed}
-    return Setting(reach=reach, noise_sd=noise_sd, sampling=none, **public)  # type: ignore[arg-type]
+    return NoiseModel(item_scale=item_scale, noise_sd=noise_sd, sampling_sd=none, **public)  # type: ignore[arg-type]
 
 
 def wigner(rng: np.random.Generator, items: int) -> np.ndarray:
@@ -188,11 +190,11 @@ def wigner(rng: np.random.Generator, items: int) -> np.ndarray:
 
 def alarms(monkeypatch: pytest.MonkeyPatch, items: int, skew: float, scale: float = 1.0) -> int:
     """How many of 200 matrices of pure noise show a direction, with ten thresholds drawn."""
-    found, thresholds = 0, shrinkage._top_of_noise
+    found, thresholds = 0, spiked_covariance._top_of_noise
     for seed in range(10):
-        public = setting(items, skew=skew, seed=seed)
+        public = noise_model(items, skew=skew, seed=seed)
         top = scale * thresholds(public, public.weights())
-        monkeypatch.setattr(shrinkage, "_top_of_noise", lambda *_, top=top: top)
+        monkeypatch.setattr(spiked_covariance, "_top_of_noise", lambda *_, top=top: top)
         for draw in range(20):
             noise = wigner(np.random.default_rng([seed, draw]), items)
             found += factors_of_matrix(noise, public).loadings.shape[1] > 0
@@ -218,15 +220,16 @@ def test_noise_of_many_items_seldom_passes_the_few_that_are_drawn(items: int, sk
     Ten thresholds are compared with 30 matrices each.
     """
     rng = np.random.default_rng(6)
-    weights = setting(items, skew=skew).weights()
+    weights = noise_model(items, skew=skew).weights()
     even = np.outer(weights, weights)
     tops = []
     for _ in range(30):
         noise = wigner(rng, items) * even
         np.fill_diagonal(noise, 0.0)
-        tops.append(shrinkage._leading(noise, 1)[0][-1])
+        tops.append(spiked_covariance._leading(noise, 1)[0][-1])
     levels = [
-        shrinkage._top_of_noise(setting(items, skew=skew, seed=seed), weights) for seed in range(10)
+        spiked_covariance._top_of_noise(noise_model(items, skew=skew, seed=seed), weights)
+        for seed in range(10)
     ]
     passed = np.mean(np.greater.outer(tops, levels))
     assert passed < 0.05
@@ -236,7 +239,7 @@ def test_noise_of_many_items_seldom_passes_the_few_that_are_drawn(items: int, sk
 @pytest.mark.parametrize("items", [5, 20, 100])
 def test_products_of_noise_have_no_directions(items: int) -> None:
     """In fewer than one of 20 fits, of 200."""
-    public, found = setting(items), 0
+    public, found = noise_model(items), 0
     block = start_of_products(public, min(16, items))
     for draw in range(200):
         rng = np.random.default_rng([1, draw])
@@ -245,11 +248,11 @@ def test_products_of_noise_have_no_directions(items: int) -> None:
     assert found < 10
 
 
-def planted(items: int, strengths: list[float], public: Setting) -> np.ndarray:
+def planted(items: int, strengths: list[float], public: NoiseModel) -> np.ndarray:
     """Item factors whose Q F has orthogonal columns of these squared norms."""
     rng = np.random.default_rng(5)
     basis = np.linalg.qr(rng.standard_normal((items, len(strengths))))[0]
-    return basis * np.sqrt(strengths) / public.reach[:, None]
+    return basis * np.sqrt(strengths) / public.item_scale[:, None]
 
 
 def cosine(one: np.ndarray, other: np.ndarray) -> float:
@@ -258,9 +261,9 @@ def cosine(one: np.ndarray, other: np.ndarray) -> float:
 
 @pytest.mark.parametrize("items", [5, 20, 100])
 def test_a_direction_well_above_the_noise_is_found_and_no_other(items: int) -> None:
-    public = setting(items)
+    public = noise_model(items)
     F = planted(items, [8 * math.sqrt(items)], public)  # noise alone has 2 sqrt(items)
-    spike = np.outer(public.reach, public.reach) * (F @ F.T)
+    spike = np.outer(public.item_scale, public.item_scale) * (F @ F.T)
     swollen = np.diag(np.random.default_rng(2).uniform(20, 60, items))  # by rating noise
     for draw in range(10):
         noise = wigner(np.random.default_rng([2, draw]), items)
@@ -274,9 +277,9 @@ def test_a_direction_well_above_the_noise_is_found_and_no_other(items: int) -> N
 def test_products_find_what_the_matrix_shows() -> None:
     """The same directions, with little noise: F F^T by either form is that which was planted."""
     items = 60
-    public = setting(items, noise_sd=0.5)
+    public = noise_model(items, noise_sd=0.5)
     F = planted(items, [300.0, 120.0], public)
-    S = np.outer(public.reach, public.reach) * (F @ F.T)
+    S = np.outer(public.item_scale, public.item_scale) * (F @ F.T)
     rng = np.random.default_rng(3)
 
     def product(block: np.ndarray, step: int) -> np.ndarray:

@@ -10,12 +10,12 @@ import pytest
 from safetensors.numpy import save as to_bytes
 
 import tacit
+from tacit._outputs import Kind, Output, check_outputs, is_of_kind
 from tacit.audit.result import Audit
 from tacit.cli.audit import _write
 from tacit.datasets.synthetic import synthesise
 from tacit.errors import ConfigError, ModelFileError
-from tacit.outputs import Kind, Output, check_outputs, is_of_kind
-from tacit.theory.picture import _save, check_picture
+from tacit.reporting.plan_figure import _save, check_picture
 from tests.test_cli import Shell
 
 RANGE = ("--rating-range", "0.5", "5")
@@ -108,7 +108,7 @@ REPLACED = {
     "picture of a plan": ("plan", "--users", 9, "--items", 9, "--epsilon", 1, "--plot", "own.svg"),
     "audit": ("audit", "svd", "--epsilon", 1, "-o", "own.txt"),
     "picture of an audit": ("audit", "svd", "--epsilon", 1, "--picture", "own"),
-    "made-up ratings": ("synth", "-o", "own.csv"),
+    "synthetic ratings": ("synth", "-o", "own.csv"),
     "list of items": ("synth", "-o", "new.csv", "--items-out", "own.csv"),
     "model over a checkpoint": (*FIT, "-o", "release-0001.safetensors"),
     "results": ("reproduce", "leaderboard", "--output", ".", "--stored"),

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.catalogue import Catalogue
+from tacit import _parallel
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
 from tacit.errors import DataError
-from tacit.kernels import pieces
-from tacit.ratings import Ratings
 
 STARS = (0.5, 5.0)
 PLAIN = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64}
@@ -21,7 +21,7 @@ PLAIN = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64}
 @pytest.fixture(autouse=True)
 def many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """With several threads, however small the files are."""
-    monkeypatch.setattr(pieces, "usable_cores", lambda: 3)
+    monkeypatch.setattr(_parallel, "usable_cores", lambda: 3)
 
 
 def frame_of(triples: list[tuple[int, int, float]], **kinds: Any) -> pl.DataFrame:

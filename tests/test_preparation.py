@@ -11,19 +11,19 @@ import polars as pl
 import pytest
 
 import tacit
-import tacit.budget
-from tacit.algorithms.row_norms import default_row_norm, norm_edges, row_norm_of
-from tacit.certificate import Certificate
-from tacit.ledger import Ledger
-from tacit.narrowing import top_items
-from tacit.private import mechanism as mechanism_module
-from tacit.private.journal import Journal
-from tacit.private.selection import restricted
+import tacit.accounting.budget
+from tacit.accounting.certificate import Certificate
+from tacit.accounting.ledger import Ledger
+from tacit.estimation.row_norms import default_row_norm, norm_edges, row_norm_of
+from tacit.fitting.top_items import top_items
+from tacit.trusted import mechanism as mechanism_module
+from tacit.trusted.journal import Journal
+from tacit.trusted.selection import restricted
 from tests.conftest import named, ratings_for
 
 CONFIG = tacit.FrankWolfe(rounds=4, item_means=0.2)
 PAID = replace(CONFIG, row_norm="private")
-BOUND = tacit.budget.Sensitivity(add_remove=1.0, replace=2.0)
+BOUND = tacit.accounting.budget.Sensitivity(add_remove=1.0, replace=2.0)
 
 
 def popular(users: int = 900, items: int = 12) -> tacit.Ratings:
@@ -272,7 +272,7 @@ class TestOpenReservations:
     def test_a_scaled_release_has_scaled_noise_at_the_same_cost(self) -> None:
         ledger = Ledger(tacit.PrivacyBudget(1.0))
         planned = ledger.reserve(named("r"), BOUND, 0.5, scaled=True)
-        other = tacit.budget.Sensitivity(add_remove=3.0, replace=6.0)
+        other = tacit.accounting.budget.Sensitivity(add_remove=3.0, replace=6.0)
         assert ledger.planned(named("r"), other).noise_sd == pytest.approx(3 * planned.noise_sd)
         spent = ledger.spend(named("r"), other)
         assert spent.sensitivity == 6.0
@@ -285,14 +285,16 @@ class TestOpenReservations:
         ledger = Ledger(tacit.PrivacyBudget(1.0))
         ledger.reserve(named("r"), BOUND, 0.5, scaled=True)
         with pytest.raises(tacit.PrivacyError, match="sensitivity"):
-            ledger.spend(named("r"), tacit.budget.Sensitivity(add_remove=bad, replace=bad))
+            ledger.spend(
+                named("r"), tacit.accounting.budget.Sensitivity(add_remove=bad, replace=bad)
+            )
 
     def test_a_scaled_release_of_another_shape_cannot_cost_more(self) -> None:
         """The paper's formula prices add_remove; a wider ratio to replace would be unpaid."""
         ledger = Ledger(tacit.PrivacyBudget(1.0, accounting="paper"))
-        ledger.reserve(named("r"), tacit.budget.Sensitivity(1.0, 1.0), 0.1, scaled=True)
+        ledger.reserve(named("r"), tacit.accounting.budget.Sensitivity(1.0, 1.0), 0.1, scaled=True)
         with pytest.raises(tacit.PrivacyError, match="not reserved"):
-            ledger.spend(named("r"), tacit.budget.Sensitivity(1.0, 1.5))
+            ledger.spend(named("r"), tacit.accounting.budget.Sensitivity(1.0, 1.5))
 
     def test_parts_are_set_aside_as_a_whole(self) -> None:
         ledger = Ledger(tacit.PrivacyBudget(1.0))
@@ -320,7 +322,7 @@ class TestOpenReservations:
         with pytest.raises(tacit.PrivacyError, match="not reserved"):
             ledger.spend(named("r"), BOUND)
         total = math.sqrt(sum(entry.mu**2 for entry in ledger.entries))
-        assert tacit.budget.epsilon_of(total, 1e-6) == pytest.approx(1.0, rel=1e-8)
+        assert tacit.accounting.budget.epsilon_of(total, 1e-6) == pytest.approx(1.0, rel=1e-8)
 
     @pytest.mark.parametrize("share", [0.0, -1.0, 1.5, math.nan])
     def test_impossible_parts(self, share: float) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.budget import epsilon_of, mu_of
-from tacit.certificate import Certificate
-from tacit.ledger import Entry
-from tacit.promise import Grade, grade_of, percent, promise, two_lists, weakness
+from tacit.accounting.budget import epsilon_of, mu_of
+from tacit.accounting.certificate import Certificate
+from tacit.accounting.ledger import Entry
+from tacit.accounting.promise import Grade, grade_of, percent, promise, two_lists, weakness
 from tests.conftest import named, ratings_for
 from tests.test_model_file import rewritten
 

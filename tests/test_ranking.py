@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 import tacit
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError, DataError
 from tacit.evaluation import NOTICE, Ranking, rank
-from tacit.models.best import best_items, without_rated
 from tacit.models.rules import OwnRows
-from tacit.ratings import Ratings
+from tacit.models.top_n import best_items, without_rated
 
 RANGE = (1.0, 5.0)
 Rows = list[tuple[str, str, float]]

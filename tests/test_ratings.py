@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tacit.catalogue import Catalogue
+from tacit import _parallel
+from tacit.data import csr
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Columns, Ratings
 from tacit.datasets import RATING_RANGES, rating_range_of
 from tacit.errors import ConfigError, DataError, PrivacyError, UnknownItemsError
-from tacit.kernels import csr, pieces
-from tacit.ratings import Columns, Ratings
 
 STARS = (0.5, 5.0)
 Dense = dict[Any, dict[Any, float]]
@@ -85,9 +86,9 @@ IDS = {
 @pytest.fixture
 def many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small input goes the way of large input: several pieces, groups and threads."""
-    monkeypatch.setattr("tacit.ids._PIECE", 7)
+    monkeypatch.setattr("tacit.data.ids._PIECE", 7)
     monkeypatch.setattr(csr, "_PER_GROUP", 5)
-    monkeypatch.setattr(pieces, "usable_cores", lambda: 3)
+    monkeypatch.setattr(_parallel, "usable_cores", lambda: 3)
 
 
 @pytest.mark.usefixtures("many_pieces")
@@ -405,5 +406,5 @@ def test_columns_are_chosen() -> None:
 
 def test_importing_is_light() -> None:
     """Commands that read no ratings do not wait for the compiler."""
-    code = "import sys, tacit.ratings; sys.exit('numba' in sys.modules)"
+    code = "import sys, tacit.data.ratings; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError, DataError
-from tacit.ratings import Ratings
 
 STARS = (0.5, 5.0)
 SECRETS = ("secretann", "secretbob", "secrettea", "secretmilk", "4.4375", "77.125")

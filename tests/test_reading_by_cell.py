@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit import text_tables
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
+from tacit.data.readers import text as text_reader
+from tacit.data.readers.registry import read_file
+from tacit.data.tables import column_of
 from tacit.errors import DataError
-from tacit.ratings import Ratings
-from tacit.readers import read_file
-from tacit.tables import column_of
 
 RANGE = (1.0, 5.0)
 SEPARATORS = {"r.csv": ",", "r.tsv": "\t", "r.dat": "::"}
@@ -54,8 +54,8 @@ def read(path: Path, lines: list[tuple[str, str, str]], catalogue: Catalogue) ->
 @pytest.fixture(params=["small", "large"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Small files go the way of large ones too, where numbers are read at once if they may be."""
-    monkeypatch.setattr(text_tables, "_LARGE", 0 if request.param == "large" else 1 << 40)
-    monkeypatch.setattr(text_tables, "_SAMPLE", 20)
+    monkeypatch.setattr(text_reader, "_LARGE", 0 if request.param == "large" else 1 << 40)
+    monkeypatch.setattr(text_reader, "_SAMPLE", 20)
     return str(request.param)
 
 
@@ -119,15 +119,15 @@ def test_large_files_of_plain_numbers_are_read_as_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The quick way is taken where it may be, and not where a later line forbids it."""
-    monkeypatch.setattr(text_tables, "_LARGE", 0)
+    monkeypatch.setattr(text_reader, "_LARGE", 0)
     taken = []
-    scan = text_tables._scan
+    scan = text_reader._scan
 
     def watched(layout: Any, source: Any, types: Any) -> Any:
         taken.append(types[0])
         return scan(layout, source, types)
 
-    monkeypatch.setattr(text_tables, "_scan", watched)
+    monkeypatch.setattr(text_reader, "_scan", watched)
     plain = "".join(f"{k},{k % 7},3,0{k}:10\r\n" for k in range(1, 3000))
     cases = {"": pl.Int64(), "007,1,3,x\n": pl.String(), '8,1,3,"x"\n': pl.String()}
     for mark, (late, kind) in product(["", "\ufeff"], cases.items()):

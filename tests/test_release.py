@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 import tacit
+from tacit.accounting.certificate import Certificate, Method
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.old_certificate import release_of_name
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
-from tacit.audit.subjects import subject_of_model
-from tacit.certificate import Certificate, Method
-from tacit.ledger import Ledger
-from tacit.old_certificate import release_of_name
-from tacit.release import Release, ReleaseKind
+from tacit.audit.target import target_of_model
 from tests.conftest import named, ratings_for
 
 OLD = Path(__file__).parent / "old_models"
 SOURCES = Path(tacit.__file__).parent
-BOUND = tacit.budget.Sensitivity(add_remove=1.0, replace=2.0)
+BOUND = tacit.accounting.budget.Sensitivity(add_remove=1.0, replace=2.0)
 EXAMPLES = [
     Release(ReleaseKind.ITEM_SUMS),
     Release(ReleaseKind.COVARIANCE, (3,)),
@@ -208,12 +208,12 @@ class TestOlderFiles:
 
     def test_their_settings_are_read_off_the_text(self) -> None:
         config = tacit.FrankWolfe(rounds=3, row_norm="private", item_means=0.1)
-        subject = subject_of_model(tacit.load(OLD / "frank-wolfe.tacit"))
+        subject = target_of_model(tacit.load(OLD / "frank-wolfe.tacit"))
         assert (subject.algorithm, subject.narrowed) == (config, True)
-        als = subject_of_model(tacit.load(OLD / "als.tacit"))
+        als = target_of_model(tacit.load(OLD / "als.tacit"))
         assert als.algorithm == tacit.ALS()
         with pytest.raises(tacit.ConfigError, match="tuned"):
-            subject_of_model(tacit.load(OLD / "tuned.tacit"))
+            target_of_model(tacit.load(OLD / "tuned.tacit"))
 
     @pytest.mark.parametrize("release", EXAMPLES[:5], ids=NAMES[:5])
     def test_every_old_name_has_its_kind(self, release: Release) -> None:

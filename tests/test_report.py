@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from tacit.budget import PrivacyBudget, Sensitivity
-from tacit.catalogue import Catalogue
-from tacit.certificate import Certificate
-from tacit.evaluation import Accuracy, Calibration, Ranking, Reliability, write_report
-from tacit.ledger import Ledger
+from tacit.accounting.budget import PrivacyBudget, Sensitivity
+from tacit.accounting.certificate import Certificate
+from tacit.accounting.ledger import Ledger
+from tacit.data.catalogue import Catalogue
+from tacit.evaluation import Accuracy, Calibration, Ranking, Reliability
+from tacit.reporting.html import write_report
 from tests.conftest import named
 
 HOSTILE = (

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization as forms
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 import tacit
-from tacit import signing
+from tacit.models import signing
 
 OLD = Path(__file__).parent / "files" / "format-1.tacit"
 

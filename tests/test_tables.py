@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tacit.data.readers.registry import READERS, files_of, read_file, read_own_ratings
+from tacit.data.tables import Columns, Table, column_of, read_frame
 from tacit.errors import ConfigError, DataError
-from tacit.readers import READERS, files_of, read_file, read_own_ratings
-from tacit.tables import Columns, Table, column_of, read_frame
 
 ROWS = [(1, 10, 4.5), (2, 20, 3.0), (1, 20, 0.5)]
 GUESS = Columns()
@@ -313,12 +313,12 @@ def test_a_bug_while_reading_is_not_hidden(
 def test_a_bug_in_the_quick_way_through_text_is_not_hidden(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tacit.text_tables._LARGE", 0)
+    monkeypatch.setattr("tacit.data.readers.text._LARGE", 0)
 
     def broken(*_: object) -> None:
         raise ValueError("a bug")
 
-    monkeypatch.setattr("tacit.kernels.fields.no_odd_starts", broken)
+    monkeypatch.setattr("tacit.data.readers.text_loops.no_odd_starts", broken)
     with pytest.raises(ValueError, match="a bug") as caught:
         read(written(tmp_path, "1,10,4.5\n2,20,3.0\n"))
     assert type(caught.value) is ValueError

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from tacit import ConfigError, PrivacyBudget, theory
+from tacit import ConfigError, PrivacyBudget
+from tacit.accounting.budget import Neighbours
+from tacit.accounting.ledger import Ledger
 from tacit.algorithms import Facts, FrankWolfe
-from tacit.budget import Neighbours
-from tacit.ledger import Ledger
-from tacit.theory import Problem, every_entry, privacy_parameter, rank_one, unit_rows
+from tacit.research import theory
+from tacit.research.theory import Problem, every_entry, privacy_parameter, rank_one, unit_rows
 
 # Powers of ten, and ln(1/delta) = 16, so that the numbers below can be checked on paper.
 BY_HAND = Problem(

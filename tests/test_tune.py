@@ -11,8 +11,8 @@ import pytest
 
 import tacit
 from tacit.cli import main
-from tacit.private.journal import Journal
-from tacit.tuning import CHOSEN, LOSSES, describe
+from tacit.fitting.tune import CHOSEN, LOSSES, describe
+from tacit.trusted.journal import Journal
 from tests.conftest import ratings_for, spy_on_sums
 
 GOOD = tacit.FrankWolfe(rounds=4, shift=False, residual_clip=1.0)

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacit.accounting.budget import Accounting, Neighbours, PrivacyBudget
+    from tacit.accounting.certificate import Certificate
     from tacit.algorithms import (
         ALS,
         SVD,
@@ -24,9 +26,8 @@ if TYPE_CHECKING:
         NoisyGradient,
         ProjectedGradient,
     )
-    from tacit.budget import Accounting, Neighbours, PrivacyBudget
-    from tacit.catalogue import Catalogue
-    from tacit.certificate import Certificate
+    from tacit.data.catalogue import Catalogue
+    from tacit.data.ratings import Columns, Ratings
     from tacit.engines import ThreadEngine
     from tacit.errors import (
         BudgetExceeded,
@@ -43,10 +44,9 @@ if TYPE_CHECKING:
         UnknownItemsError,
         UnknownItemsWarning,
     )
-    from tacit.fitting import fit
+    from tacit.fitting.fit import fit
+    from tacit.fitting.tune import tune
     from tacit.models import Model, Recommendation, load
-    from tacit.ratings import Columns, Ratings
-    from tacit.tuning import tune
 
 __all__ = [
     "ALS",
@@ -98,14 +98,14 @@ _HOMES = {
         "ProjectedGradient",
         "SVD",
     ),
-    "tacit.budget": ("Accounting", "Neighbours", "PrivacyBudget"),
-    "tacit.catalogue": ("Catalogue",),
-    "tacit.certificate": ("Certificate",),
+    "tacit.accounting.budget": ("Accounting", "Neighbours", "PrivacyBudget"),
+    "tacit.data.catalogue": ("Catalogue",),
+    "tacit.accounting.certificate": ("Certificate",),
     "tacit.engines": ("ThreadEngine",),
-    "tacit.fitting": ("fit",),
+    "tacit.fitting.fit": ("fit",),
     "tacit.models": ("Model", "Recommendation", "load"),
-    "tacit.ratings": ("Columns", "Ratings"),
-    "tacit.tuning": ("tune",),
+    "tacit.data.ratings": ("Columns", "Ratings"),
+    "tacit.fitting.tune": ("tune",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -18,20 +18,19 @@ MODULES = {
 NOISE_WORDS = {"random", "secrets", "urandom", "token_bytes", "Philox", "default_rng", "randomgen"}
 # Where randomness may stand: noise in the sampler; an explicit rng or seed in these.
 RANDOM_ROOMS = {
-    "private/sampler.py",
-    "private/sealing.py",
-    "algorithms/eigen.py",
-    "algorithms/shrinkage.py",
+    "trusted/sampler.py",
+    "trusted/sealing.py",
+    "estimation/eigen.py",
+    "estimation/spiked_covariance.py",
     "datasets/drawing.py",
     "datasets/families.py",
     "datasets/synthetic.py",
     "datasets/titles.py",
-    "kernels/synthetic.py",
+    "datasets/synthetic_loops.py",
     "evaluation/accuracy.py",
-    "experiments/preparing.py",
-    "audit/made_up.py",
-    "audit/people.py",
-    "audit/hunting.py",
+    "research/experiments/preparing.py",
+    "audit/population.py",
+    "audit/sensitivity.py",
     "audit/rating.py",
     "audit/game.py",
 }
@@ -55,23 +54,23 @@ def rooms_using(words: set[str]) -> set[str]:
 
 def test_randomness_stands_only_where_it_may() -> None:
     rooms = rooms_using(NOISE_WORDS)
-    assert "private/sampler.py" in rooms
+    assert "trusted/sampler.py" in rooms
     assert rooms <= RANDOM_ROOMS
 
 
 def test_only_the_mechanism_draws_noise() -> None:
     drawers = rooms_using({"floor_normals", "idealised_normals"})
-    assert drawers == {"private/mechanism.py"}
-    assert rooms_using({"SystemNoise", "SeededNoiseUnsafe"}) == {"fitting.py"}
-    assert rooms_using({"fill"}) == {"private/sampler.py"}
+    assert drawers == {"trusted/mechanism.py"}
+    assert rooms_using({"SystemNoise", "SeededNoiseUnsafe"}) == {"fitting/fit.py"}
+    assert rooms_using({"fill"}) == {"trusted/sampler.py"}
 
 
 def test_only_the_mechanism_opens_a_bounded_sum() -> None:
-    assert rooms_using({"_exact_sum"}) == {"private/statistic.py", "private/mechanism.py"}
+    assert rooms_using({"_exact_sum"}) == {"trusted/statistic.py", "trusted/mechanism.py"}
 
 
 def test_only_the_audit_opens_sums_outside_of_the_mechanism() -> None:
-    """An attacker on made-up people: one room of the audit, and nobody else imports it."""
+    """An attacker on synthetic people: one room of the audit, and nobody else imports it."""
     summing = {
         room
         for room, tree in MODULES.items()
@@ -81,14 +80,14 @@ def test_only_the_audit_opens_sums_outside_of_the_mechanism() -> None:
         and node.func.attr == "integer_sum"
         and not isinstance(node.func.value, ast.Call)  # super()
     }
-    assert summing == {"private/statistic.py", "audit/opening.py"}
+    assert summing == {"trusted/statistic.py", "audit/exact_sums.py"}
     knowing = {
         room
         for room, tree in MODULES.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "tacit.audit.opening"
+        if isinstance(node, ast.ImportFrom) and node.module == "tacit.audit.exact_sums"
     }
-    assert knowing == {f"audit/{room}.py" for room in ("hunting", "rating", "game", "probes")}
+    assert knowing == {f"audit/{room}.py" for room in ("sensitivity", "rating", "game", "observe")}
 
 
 def test_only_the_audit_passes_an_observer() -> None:
@@ -99,7 +98,7 @@ def test_only_the_audit_passes_an_observer() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.keyword) and node.arg == "observer"
     }
-    assert passing == {"fitting.py", "audit/opening.py"}
+    assert passing == {"fitting/fit.py", "audit/exact_sums.py"}
     parameters = {
         (room, node.name)
         for room, tree in MODULES.items()
@@ -107,7 +106,10 @@ def test_only_the_audit_passes_an_observer() -> None:
         if isinstance(node, ast.FunctionDef)
         and any(arg.arg == "observer" for arg in (*node.args.args, *node.args.kwonlyargs))
     }
-    assert parameters == {("private/mechanism.py", "__init__"), ("audit/opening.py", "watched_fit")}
+    assert parameters == {
+        ("trusted/mechanism.py", "__init__"),
+        ("audit/exact_sums.py", "watched_fit"),
+    }
 
 
 def test_only_statistics_and_rows_call_the_loops_that_see_rows_in_a_fit() -> None:
@@ -128,7 +130,7 @@ def test_only_statistics_and_rows_call_the_loops_that_see_rows_in_a_fit() -> Non
         if isinstance(node, ast.Call) and called(node) in loops
     }
     assert len(callers) > 3
-    assert all(room.startswith("private/") for room in callers)
+    assert all(room.startswith("trusted/") for room in callers)
 
 
 def called(call: ast.Call) -> str | None:
@@ -151,7 +153,7 @@ def test_no_assert_eval_pickle_or_print_in_the_product(room: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "room", [room for room in MODULES if room.startswith(("private/", "engines/", "kernels/"))]
+    "room", [room for room in MODULES if room.startswith(("trusted/", "engines/", "kernels/"))]
 )
 def test_the_trust_zone_writes_no_logs(room: str) -> None:
     words = {"logging", "logger", "warnings", "rich", "typer", "stdout", "stderr"}

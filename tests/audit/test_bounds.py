@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
+from tacit.accounting.budget import delta_of, epsilon_of
 from tacit.audit.bounds import (
-    Counts,
+    GuessCounts,
     best_threshold,
     count,
     epsilon_at_least,
@@ -16,7 +17,6 @@ from tacit.audit.bounds import (
     rate_at_least,
     rate_at_most,
 )
-from tacit.budget import delta_of, epsilon_of
 
 MISS = 0.05
 
@@ -49,7 +49,7 @@ def chance_of_exceeding(epsilon: float, delta: float, rates: tuple[float, float]
         false[f] * true[t]
         for f in range(trials + 1)
         for t in range(trials + 1)
-        if epsilon_at_least(Counts(f, trials, t, trials), delta, MISS) > epsilon
+        if epsilon_at_least(GuessCounts(f, trials, t, trials), delta, MISS) > epsilon
     )
 
 
@@ -68,8 +68,8 @@ def test_a_broken_promise_is_seen() -> None:
 
 
 def test_both_directions_are_looked_at() -> None:
-    rare = Counts(0, 1000, 100, 1000)
-    common = Counts(900, 1000, 1000, 1000)
+    rare = GuessCounts(0, 1000, 100, 1000)
+    common = GuessCounts(900, 1000, 1000, 1000)
     assert epsilon_at_least(rare, 1e-6, MISS) > 2.5
     assert epsilon_at_least(common, 1e-6, MISS) == pytest.approx(
         epsilon_at_least(rare, 1e-6, MISS), rel=1e-9
@@ -77,16 +77,16 @@ def test_both_directions_are_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    "counts", [Counts(0, 10, 0, 10), Counts(10, 10, 10, 10), Counts(5, 10, 5, 10)]
+    "counts", [GuessCounts(0, 10, 0, 10), GuessCounts(10, 10, 10, 10), GuessCounts(5, 10, 5, 10)]
 )
-def test_counts_that_say_nothing_bound_nothing(counts: Counts) -> None:
+def test_counts_that_say_nothing_bound_nothing(counts: GuessCounts) -> None:
     assert epsilon_at_least(counts, 1e-6, MISS) == 0.0
     assert mu_at_least(counts, MISS) == 0.0
     assert gaussian_epsilon_at_least(counts, 1e-6, MISS) == 0.0
 
 
 def test_delta_is_taken_off() -> None:
-    counts = Counts(0, 200, 30, 200)
+    counts = GuessCounts(0, 200, 30, 200)
     assert epsilon_at_least(counts, 0.05, MISS) < epsilon_at_least(counts, 1e-6, MISS)
     assert epsilon_at_least(counts, 0.5, MISS) == 0.0
 
@@ -95,18 +95,18 @@ def test_the_gaussian_form_comes_close_with_many_games() -> None:
     """With exact shares of a million games, a cost of 1 is found to within a percent."""
     games = 10**6
     false, true = (round(games * norm.sf(x)) for x in (0.5, -0.5))
-    found = mu_at_least(Counts(false, games, true, games), MISS)
+    found = mu_at_least(GuessCounts(false, games, true, games), MISS)
     assert 0.99 < found < 1.0
-    bound = gaussian_epsilon_at_least(Counts(false, games, true, games), 1e-6, MISS)
+    bound = gaussian_epsilon_at_least(GuessCounts(false, games, true, games), 1e-6, MISS)
     assert bound == epsilon_of(found, 1e-6)
     # The form for any noise sees far less: its delta is too small to be met in a million games.
-    assert epsilon_at_least(Counts(false, games, true, games), 1e-6, MISS) < bound / 3
+    assert epsilon_at_least(GuessCounts(false, games, true, games), 1e-6, MISS) < bound / 3
 
 
 def test_the_threshold_is_the_best_of_those_tried() -> None:
     without, with_her = np.arange(100.0), np.arange(100.0) + 60
 
-    def bound(counts: Counts) -> float:
+    def bound(counts: GuessCounts) -> float:
         return epsilon_at_least(counts, 1e-6, MISS)
 
     chosen = best_threshold(without, with_her, bound)

@@ -14,10 +14,10 @@ from tests.conftest import ratings_for
 import tacit
 from tacit.algorithms import SVD, Interactions
 from tacit.audit import PARTS, Audit, Finding, Scale, audit
-from tacit.audit.subjects import subject_of_model
+from tacit.audit.target import target_of_model
 from tacit.cli import main
-from tacit.private import mechanism as mechanism_module
-from tacit.private.sampler import NoiseSource, floor_normals
+from tacit.trusted import mechanism as mechanism_module
+from tacit.trusted.sampler import NoiseSource, floor_normals
 
 QUICK = ("--quick", "--trials", "30", "--seed", "1")
 TWO = ("--parts", "sensitivity,game")
@@ -72,7 +72,7 @@ def test_an_algorithm_holds(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = shell(capsys, "audit", "svd", "--epsilon", 4, *TWO, *QUICK)
     assert code == 0, out
     assert "AUDIT of svd: epsilon 4, delta 1e-06, replace" in out
-    assert "Made-up people only" in out
+    assert "Synthetic people only" in out
     assert out.rstrip().splitlines()[-1].startswith("HOLDS")
 
 
@@ -186,7 +186,7 @@ def test_settings_are_read_back_from_the_certificate(config: Any, relation: str)
     ratings = ratings_for(1)
     budget = tacit.PrivacyBudget(2.0, neighbours=relation)
     model = tacit.fit(ratings, config, budget=budget, noise_seed_unsafe=1)
-    subject = subject_of_model(model)
+    subject = target_of_model(model)
     again = tacit.fit(ratings, subject.algorithm, budget=subject.budget, noise_seed_unsafe=1)
     assert again.certificate.public == model.certificate.public
     assert again.certificate.releases == model.certificate.releases
@@ -195,13 +195,13 @@ def test_settings_are_read_back_from_the_certificate(config: Any, relation: str)
 
 def test_a_rule_stays_a_rule_in_a_smaller_world() -> None:
     model = tacit.fit(ratings_for(1), tacit.SVD(rank=2), epsilon=2.0)
-    assert subject_of_model(model).algorithm == replace(tacit.SVD(), rank=2)
+    assert target_of_model(model).algorithm == replace(tacit.SVD(), rank=2)
 
 
 def test_interactions_are_audited_as_interactions() -> None:
     ratings = tacit.Ratings.from_arrays([1, 1, 2, 2, 3], [7, 8, 7, 9, 8], implicit=True)
     model = tacit.fit(ratings, epsilon=2.0)
-    assert subject_of_model(model).implicit
+    assert target_of_model(model).implicit
     found = audit(model, parts=["sensitivity"], scale=Scale(quick=True))
     assert found.holds
     assert found.name == "interactions"
@@ -209,7 +209,7 @@ def test_interactions_are_audited_as_interactions() -> None:
 
 def test_items_that_were_chosen_are_remembered() -> None:
     model = tacit.fit(ratings_for(1), tacit.SVD(), epsilon=2.0, top_items=9)
-    assert subject_of_model(model).narrowed
+    assert target_of_model(model).narrowed
 
 
 def test_a_tuned_model_is_refused_with_a_way_out() -> None:

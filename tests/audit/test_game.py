@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.audit import opening
+from tacit.audit import exact_sums
+from tacit.audit.exact_sums import opened_run
 from tacit.audit.finding import Finding
 from tacit.audit.game import Match, crafted, game, likelihood_ratios, noticed_noise
-from tacit.audit.hunting import QUICK
-from tacit.audit.learned import features, learned_scores
-from tacit.audit.made_up import made_up_world
-from tacit.audit.opening import opened_run
-from tacit.audit.subjects import Subject
-from tacit.private import mechanism as mechanism_module
-from tacit.private.sampler import NoiseSource, floor_normals
+from tacit.audit.learned_attack import features, learned_scores
+from tacit.audit.population import synthetic_world
+from tacit.audit.sensitivity import QUICK
+from tacit.audit.target import Target
+from tacit.trusted import mechanism as mechanism_module
+from tacit.trusted.sampler import NoiseSource, floor_normals
 
-SVD = Subject(tacit.SVD(rank=2, count_share=0.0), tacit.PrivacyBudget(4.0))
-WALK = Subject(tacit.FrankWolfe(rounds=3, residual_clip=1.0), tacit.PrivacyBudget(4.0))
+SVD = Target(tacit.SVD(rank=2, count_share=0.0), tacit.PrivacyBudget(4.0))
+WALK = Target(tacit.FrankWolfe(rounds=3, residual_clip=1.0), tacit.PrivacyBudget(4.0))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_the_ratio_is_that_of_the_likelihoods_although_rounds_depend_on_rounds()
 
     Six standard errors: a false alarm in less than one of 10^8, if the seed were not fixed.
     """
-    world = made_up_world(WALK, 0)
+    world = synthetic_world(WALK, 0)
     pair = crafted(WALK, world, seed=0, effort=QUICK)
     choose, judge, middle = likelihood_ratios(Match(WALK, world, pair, 400, 5))
     without, with_her = (np.concatenate(both) for both in zip(choose, judge, strict=True))
@@ -102,20 +102,20 @@ def test_the_ratio_is_that_of_the_likelihoods_although_rounds_depend_on_rounds()
 
 def test_the_ratio_of_the_wrong_world_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: a ratio that does not look at the releases so far has another mean."""
-    plain = opening._Worlds.take_both
+    plain = exact_sums._Worlds.take_both
 
-    def taken(self: opening._Worlds, played: tacit.Ratings, other: tacit.Ratings) -> None:
+    def taken(self: exact_sums._Worlds, played: tacit.Ratings, other: tacit.Ratings) -> None:
         plain(self, played, other.take_rows(np.arange(other.n_users)[::-1][: other.n_users - 9]))
 
-    monkeypatch.setattr(opening._Worlds, "take_both", taken)
-    world = made_up_world(WALK, 0)
+    monkeypatch.setattr(exact_sums._Worlds, "take_both", taken)
+    world = synthetic_world(WALK, 0)
     pair = crafted(WALK, world, seed=0, effort=QUICK)
     choose, _, _ = likelihood_ratios(Match(WALK, world, pair, 200, 5))
     assert choose[1].mean() - choose[0].mean() > 2 * pair.change**2
 
 
 def test_a_watched_run_makes_the_releases_of_a_fit() -> None:
-    world = made_up_world(WALK, 0)
+    world = synthetic_world(WALK, 0)
     ratings = world.ratings(world.others[3])
     watched = opened_run(WALK, ratings, ratings, present=True, seed=7)
     model = tacit.fit(ratings, WALK.algorithm, budget=WALK.budget, noise_seed_unsafe=7)
@@ -125,7 +125,7 @@ def test_a_watched_run_makes_the_releases_of_a_fit() -> None:
 
 def test_it_says_how_much_missing_noise_it_would_notice() -> None:
     """Less with more fits; half the noise, above, is within what 150 of them notice."""
-    pair = crafted(SVD, made_up_world(SVD, 1), seed=1, effort=QUICK)
+    pair = crafted(SVD, synthetic_world(SVD, 1), seed=1, effort=QUICK)
     few, more, many = (noticed_noise(SVD, pair, trials) for trials in (20, 150, 5000))
     assert few < 0.5 < more < many < 1.0
 
@@ -141,7 +141,7 @@ def test_too_few_games_are_refused() -> None:
 
 
 def test_the_learned_attack_sees_what_a_model_file_holds() -> None:
-    world = made_up_world(SVD, 0)
+    world = synthetic_world(SVD, 0)
     model = tacit.fit(world.ratings(None), SVD.algorithm, budget=SVD.budget)
     found = features(model, [world.others[0]])
     arrays, _ = model.rule.parts()

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.accounting.budget import Neighbours, delta_of
 from tacit.audit import membership as module
+from tacit.audit.advantage import Guesses, area_under_curve, epsilon_limit, exact_limit
 from tacit.audit.finding import Finding
-from tacit.audit.guessing import Guesses, area_under_curve, epsilon_limit, exact_limit
-from tacit.audit.learning import Learned
+from tacit.audit.learned_attack import Learned
 from tacit.audit.membership import VIEWS, membership, membership_guesses, two_rows
-from tacit.audit.people import Insider
+from tacit.audit.population import Insider
 from tacit.audit.result import Audit
-from tacit.audit.subjects import Subject
-from tacit.budget import Neighbours, delta_of
+from tacit.audit.target import Target
 from tacit.models import Model
 from tacit.models.rules import OwnRows
 
 BUDGET = tacit.PrivacyBudget(1.0)
-SUBJECT = Subject(tacit.FrankWolfe(rounds=3, residual_clip=1.0), BUDGET)
+SUBJECT = Target(tacit.FrankWolfe(rounds=3, residual_clip=1.0), BUDGET)
 TRIALS = 120
 
 
@@ -85,7 +85,7 @@ def test_add_remove_takes_her_row_away() -> None:
 
 
 def test_interactions_are_attacked_too() -> None:
-    subject = Subject(tacit.Interactions(), BUDGET)
+    subject = Target(tacit.Interactions(), BUDGET)
     findings = membership(subject, seed=2, trials=30)
     assert len(findings) == 4
     assert all(finding.holds for finding in findings[2:])

@@ -12,22 +12,22 @@ from tests.conftest import ratings_for
 
 import tacit
 from tacit.audit import noise as module
-from tacit.audit.guessing import exact_limit
+from tacit.audit.advantage import exact_limit
 from tacit.audit.low_bits import grain, guess_sums, guesses_by, reachable
-from tacit.audit.made_up import made_up_world
 from tacit.audit.noise import ALARM, chi_squared, coarse_law, correlation, noise, noise_of, spread
-from tacit.audit.probes import Heard, StatedSum, overheard, released
-from tacit.audit.subjects import Subject
-from tacit.private.sampler import SeededNoiseUnsafe, floor_normals, idealised_normals
+from tacit.audit.observe import Heard, StatedSum, overheard, released
+from tacit.audit.population import synthetic_world
+from tacit.audit.target import Target
+from tacit.trusted.sampler import SeededNoiseUnsafe, floor_normals, idealised_normals
 
 BUDGET = tacit.PrivacyBudget(1.0)
-SUBJECT = Subject(tacit.FrankWolfe(rounds=4, item_means=0.2), BUDGET)
+SUBJECT = Target(tacit.FrankWolfe(rounds=4, item_means=0.2), BUDGET)
 LIMIT = chi2.isf(ALARM, 49)
 
 
 @pytest.fixture(scope="module")
 def found() -> module.Noise:
-    ratings = made_up_world(SUBJECT, 0, 30, 16).ratings(None)
+    ratings = synthetic_world(SUBJECT, 0, 30, 16).ratings(None)
     return noise_of(SUBJECT, ratings, range(15))
 
 
@@ -54,8 +54,8 @@ def test_noise_of_other_methods_has_the_stated_sd(
     algorithm: tacit.Interactions | tacit.ALS | tacit.Moments, relation: str
 ) -> None:
     """Releases of one name may differ in size, and methods may go on with them in place."""
-    subject = Subject(algorithm, tacit.PrivacyBudget(1.0, neighbours=relation))  # type: ignore[arg-type]
-    ratings = made_up_world(subject, 0, 30, 12).ratings(None)
+    subject = Target(algorithm, tacit.PrivacyBudget(1.0, neighbours=relation))  # type: ignore[arg-type]
+    ratings = synthetic_world(subject, 0, 30, 12).ratings(None)
     found = noise_of(subject, ratings, range(6))
     assert all(spread(np.concatenate(each)) < norm.isf(ALARM / 2) for each in found.values())
     assert correlation(found)[0] < norm.isf(ALARM / 1000)

@@ -11,14 +11,14 @@ import pytest
 from scipy.stats import norm
 
 import tacit
-from tacit.audit import picture
 from tacit.audit import reconstruction as module
-from tacit.audit.people import Law, law_of, stream
+from tacit.audit.population import Law, law_of, stream
 from tacit.audit.reconstruction import Reading, read_limit, read_rows, reconstruction
-from tacit.audit.subjects import Subject
+from tacit.audit.target import Target
+from tacit.reporting import audit_figure
 
 BUDGET = tacit.PrivacyBudget(1.0)
-SUBJECT = Subject(tacit.FrankWolfe(rounds=4, item_means=0.2), BUDGET)
+SUBJECT = Target(tacit.FrankWolfe(rounds=4, item_means=0.2), BUDGET)
 PEOPLE = 12
 
 
@@ -96,7 +96,7 @@ def test_interactions_have_one_level() -> None:
     law = law_of(6, 0, implicit=True)
     assert law.shares.shape == (6, 2)
     assert np.all((law.odds > 0) & (law.odds < 1))
-    findings = reconstruction(Subject(tacit.Interactions(), BUDGET), seed=1, people=4)
+    findings = reconstruction(Target(tacit.Interactions(), BUDGET), seed=1, people=4)
     assert all(finding.holds for finding in findings[1:])
 
 
@@ -114,14 +114,14 @@ def test_the_picture_is_drawn_the_same_each_time(
     free: tuple[Reading, Law], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(picture, "read_rows", lambda *_: free)
+    monkeypatch.setattr(audit_figure, "read_rows", lambda *_: free)
     for name in ("one", "two"):
-        picture.draw(tmp_path / name, SUBJECT, seed=1, people=PEOPLE)
+        audit_figure.draw(tmp_path / name, SUBJECT, seed=1, people=PEOPLE)
     svg = (tmp_path / "one.svg").read_bytes()
     assert svg == (tmp_path / "two.svg").read_bytes()
     assert b"Without privacy" in svg
     assert (tmp_path / "one.png").stat().st_size > 10_000
     with pytest.raises(tacit.ConfigError, match=r"expected a name that ends in \.svg"):
-        picture.draw(tmp_path / "one.gif", SUBJECT)
+        audit_figure.draw(tmp_path / "one.gif", SUBJECT)
     with pytest.raises(tacit.ConfigError, match="folder"):
-        picture.draw(tmp_path / "none" / "one.svg", SUBJECT)
+        audit_figure.draw(tmp_path / "none" / "one.svg", SUBJECT)

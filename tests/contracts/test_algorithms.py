@@ -13,10 +13,10 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import tacit
+from tacit.accounting.ledger import Entry
 from tacit.algorithms import Algorithm
-from tacit.ledger import Entry
-from tacit.private import mechanism as mechanism_module
-from tacit.private.journal import Journal
+from tacit.trusted import mechanism as mechanism_module
+from tacit.trusted.journal import Journal
 from tests.conftest import ratings_for, spy_on_sums
 from tests.sealing import resealed
 

@@ -10,11 +10,11 @@ import pytest
 
 import tacit
 from tacit.kernels.loops import LOOPS
-from tacit.private import local
-from tacit.private.rows import RowBounds, Rows, Run
-from tacit.private.sealing import new_key
-from tacit.private.statistic import BoundedSum, Statistic
-from tacit.private.statistics import ItemCounts, ResidualCovariance, UserCount
+from tacit.trusted import local_state
+from tacit.trusted.rows import RowBounds, Rows, Run
+from tacit.trusted.sealing import new_key
+from tacit.trusted.statistic import BoundedSum, Statistic
+from tacit.trusted.statistics import ItemCounts, ResidualCovariance, UserCount
 from tests.conftest import ratings_for
 from tests.contracts.test_algorithms import CASES, assert_identical
 from tests.contracts.test_interactions import CASES as IMPLICIT
@@ -95,13 +95,13 @@ def test_what_is_asked_for_twice_is_known_by_its_value(monkeypatch: pytest.Monke
     loops = replace(LOOPS, **{name: counting(name) for name in counted})
     rows = Rows(ratings_for(8, **SIZES))
     run = Run(lambda task: [task(0, rows.n_users)], loops)  # type: ignore[arg-type]
-    steps: tuple[local.RankOneStep, ...] = ()
+    steps: tuple[local_state.RankOneStep, ...] = ()
     for turn in range(4):
         bounds = RowBounds(None, np.full(12, 3.0), True, 2.0)
         sent = pickle.dumps(ResidualCovariance(bounds, steps, 2.0))
         pickle.loads(sent).bounded_sum(rows, 2.0**-30, run)  # noqa: S301
         direction = np.eye(12)[turn]
-        steps = (*steps, local.RankOneStep(direction, 0.5, 0.9, 2.0))
+        steps = (*steps, local_state.RankOneStep(direction, 0.5, 0.9, 2.0))
     assert counted == {"row_means_and_scales": 1, "advance": 0}
     other = RowBounds(None, np.full(12, 2.5), True, 2.0)  # the twin: another value is not known
     ResidualCovariance(other, steps, 2.0).bounded_sum(rows, 2.0**-30, run)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tests.datasets.spreadsheet import xls
 
+from tacit.data.ratings import Ratings
 from tacit.datasets import DATASETS, Dataset, load
-from tacit.datasets.described import Counts, Member
-from tacit.datasets.known import MAX_RATINGS, PAPER_RANGE
+from tacit.datasets.registry import MAX_RATINGS, PAPER_RANGE
+from tacit.datasets.spec import Counts, Member
 from tacit.errors import ConfigError, DataError
-from tacit.ratings import Ratings
 
 
 def cells(ratings: Ratings) -> dict[tuple[int, int], float]:
@@ -405,7 +405,7 @@ def test_without_a_named_folder_files_are_in_the_users_cache(tmp_path, monkeypat
         load(netflix_of())
 
 
-def test_made_up_datasets_are_the_papers():
+def test_synthetic_datasets_are_the_papers():
     for name, items in (("synthetic-400", 400), ("synthetic-900", 900)):
         assert DATASETS[name].counts == (500_000, items, 40_000_000)
     small = replace(DATASETS["synthetic-400"], counts=Counts(300, 40, 300 * 8))

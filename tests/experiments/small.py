@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tacit.experiments import Experiment, parse_experiment
-from tacit.experiments.jobs import Job
-from tacit.experiments.store import row_of
+from tacit.research.experiments import Experiment, parse_experiment
+from tacit.research.experiments.jobs import Job
+from tacit.research.experiments.store import row_of
 
 TEXT = """
 title = "Small"
@@ -44,7 +44,7 @@ def small() -> Experiment:
     return parse_experiment("small", TEXT)
 
 
-def made_up_row(job: Job) -> dict[str, Any]:
+def synthetic_row(job: Job) -> dict[str, Any]:
     """A row whose RMSE is lower for a larger epsilon, and for svd's second candidate."""
     base = {"automatic": 1.0, "svd": 0.9, "user-mean": 1.1}[job.algorithm]
     better = 0.05 * (job.settings.get("rank", 1) == 2)

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from tacit.cli import app
 from tacit.errors import ConfigError
-from tacit.experiments import Experiment, Options, Outcome
+from tacit.research.experiments import Experiment, Options, Outcome
 
 RUNNER = CliRunner()
 
@@ -21,7 +21,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Experiment, Options]]:
         noted.append((experiment, options))
         return Outcome((Path("a.md"),), Path("runs"), 3, 4, 1, ("Jester is left out.",))
 
-    monkeypatch.setattr("tacit.experiments.reproduce", stand_in)
+    monkeypatch.setattr("tacit.research.experiments.reproduce", stand_in)
     return noted
 
 

@@ -4,10 +4,10 @@ import math
 from dataclasses import replace
 
 import pytest
-from tests.experiments.small import made_up_row, small
+from tests.experiments.small import small, synthetic_row
 
-from tacit.experiments import parse_experiment
-from tacit.experiments.jobs import Job, cells_of
+from tacit.research.experiments import parse_experiment
+from tacit.research.experiments.jobs import Job, cells_of
 
 JOB = Job({"synthetic": "few", "test_share": 0.01}, "svd", {"rank": 3}, 1.0, draw=2)
 
@@ -46,7 +46,7 @@ def test_other_work_has_another_key(change: dict) -> None:
 
 def test_an_older_schema_is_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
     before = JOB.key
-    monkeypatch.setattr("tacit.experiments.jobs.SCHEMA", 99)
+    monkeypatch.setattr("tacit.research.experiments.jobs.SCHEMA", 99)
     assert JOB.key != before
 
 
@@ -54,7 +54,7 @@ def test_runs_wait_for_trials_and_take_the_best() -> None:
     experiment = small()
     tuned = [cell for cell in cells_of(experiment, {}) if cell.method.label == "svd"]
     assert all(len(cell.trials) == 2 and not cell.runs for cell in tuned)
-    rows = {job.key: made_up_row(job) for cell in tuned for job in cell.trials}
+    rows = {job.key: synthetic_row(job) for cell in tuned for job in cell.trials}
     for cell in cells_of(experiment, rows):
         if cell.method.label == "svd":
             assert [job.settings["rank"] for job in cell.runs] == [2, 2, 2]
@@ -65,7 +65,7 @@ def test_runs_wait_for_trials_and_take_the_best() -> None:
 def test_a_trial_that_failed_is_never_the_best() -> None:
     experiment = small()
     cell = next(cell for cell in cells_of(experiment, {}) if cell.method.grid)
-    rows = {job.key: made_up_row(job) for job in cell.trials}
+    rows = {job.key: synthetic_row(job) for job in cell.trials}
     rows[cell.trials[1].key] |= {"status": "failed", "rmse": None}
     again = next(cell for cell in cells_of(experiment, rows) if cell.method.grid)
     assert [job.settings["rank"] for job in again.runs] == [1, 1, 1]
@@ -99,14 +99,14 @@ def test_later_grids_are_searched_with_the_best_of_the_earlier_ones() -> None:
     assert [[job.settings for job in cell.trials] for cell in first] == [
         [{"rank": 1}, {"rank": 2}, {"rank": 3}]
     ] * 4
-    rows = {job.key: made_up_row(job) for cell in first for job in cell.trials}
+    rows = {job.key: synthetic_row(job) for cell in first for job in cell.trials}
     second = cells_of(experiment, rows)
     tried = [job.settings for job in second[0].trials[3:]]
     assert tried == [
         {"rank": rank, "eigen": eigen} for eigen in ("exact", "power") for rank in (2, 4)
     ]
     assert not any(cell.runs for cell in second)
-    rows |= {job.key: made_up_row(job) for cell in second for job in cell.trials}
+    rows |= {job.key: synthetic_row(job) for cell in second for job in cell.trials}
     for cell in cells_of(experiment, rows):
         assert [job.settings for job in cell.runs] == [{"rank": 2, "eigen": "exact"}] * 2
 

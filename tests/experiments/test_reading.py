@@ -9,9 +9,9 @@ import pytest
 import tacit
 from tacit.algorithms import ALGORITHMS
 from tacit.errors import ConfigError
-from tacit.experiments import parse_experiment, read_experiment
-from tacit.experiments.described import multiple_of_truth, points_of_grid
-from tacit.experiments.places import experiment_names
+from tacit.research.experiments import parse_experiment, read_experiment
+from tacit.research.experiments.paths import experiment_names
+from tacit.research.experiments.spec import multiple_of_truth, points_of_grid
 
 GOOD = """
 title = "A title"
@@ -155,4 +155,4 @@ def test_a_wheel_takes_the_files_along() -> None:
     root = Path(tacit.__file__).parents[2]
     wheel = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
     assert "/experiments/*.toml" in wheel["targets"]["wheel"]["include"]
-    assert wheel["targets"]["wheel"]["sources"]["experiments"] == "tacit/experiments/files"
+    assert wheel["targets"]["wheel"]["sources"]["experiments"] == "tacit/research/experiments/files"

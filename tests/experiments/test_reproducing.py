@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.experiments.small import TEXT, made_up_row, small
+from tests.experiments.small import TEXT, small, synthetic_row
 
 from tacit.errors import ConfigError, DataError
-from tacit.experiments import Options, parse_experiment, pool, reproduce
-from tacit.experiments.jobs import Job
-from tacit.experiments.pool import Crew, crew_for
-from tacit.experiments.store import RunStore
+from tacit.research.experiments import Options, parse_experiment, pool, reproduce
+from tacit.research.experiments.jobs import Job
+from tacit.research.experiments.pool import Crew, crew_for
+from tacit.research.experiments.store import RunStore
 
 ALL = 2 * (3 * 3 + 3 * 2 + 3 * 3 + 3)  # automatic, trials, svd, user means
 TRIALS = 12
@@ -27,10 +27,10 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     def stand_in(_: Any, jobs: Sequence[Job], *__: Any) -> Generator[dict[str, Any], None, None]:
         for job in jobs:
             noted.append(job)
-            yield made_up_row(job)
+            yield synthetic_row(job)
 
-    monkeypatch.setattr("tacit.experiments.reproducing.run_jobs", stand_in)
-    monkeypatch.setattr("tacit.experiments.reproducing.draw", lambda *_: [])
+    monkeypatch.setattr("tacit.research.experiments.reproducing.run_jobs", stand_in)
+    monkeypatch.setattr("tacit.research.experiments.reproducing.draw", lambda *_: [])
     return noted
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tacit.experiments.jobs import Job
-from tacit.experiments.preparing import Prepared, prepare
-from tacit.ratings import Ratings
+from tacit.data.ratings import Ratings
+from tacit.research.experiments.jobs import Job
+from tacit.research.experiments.preparing import Prepared, prepare
 
 FACTS = {"synthetic": "rank-one", "users": 300, "items": 30, "per_user": 10, "test_share": 0.05}
 RUN = Job(FACTS, "svd")

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.experiments.small import made_up_row
+from tests.experiments.small import synthetic_row
 
 from tacit.errors import ConfigError, DataError
-from tacit.experiments.jobs import Job
-from tacit.experiments.store import COLUMNS, RunStore
+from tacit.research.experiments.jobs import Job
+from tacit.research.experiments.store import COLUMNS, RunStore
 
 JOBS = [Job({"synthetic": "few"}, "svd", {"rank": 1}, float("inf"), draw=draw) for draw in range(4)]
 
@@ -16,19 +16,19 @@ JOBS = [Job({"synthetic": "few"}, "svd", {"rank": 1}, float("inf"), draw=draw) f
 def filled(folder: Path) -> None:
     with RunStore(folder) as store:
         for job in JOBS:
-            store.add(made_up_row(job))
+            store.add(synthetic_row(job))
 
 
 def test_rows_are_read_back_as_they_were(tmp_path: Path) -> None:
     filled(tmp_path)
     with RunStore(tmp_path) as store:
         assert list(store.rows) == [job.key for job in JOBS]
-        assert store.rows[JOBS[2].key] == made_up_row(JOBS[2])
+        assert store.rows[JOBS[2].key] == synthetic_row(JOBS[2])
 
 
 def test_every_row_is_on_the_disk_at_once(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
-    store.add(made_up_row(JOBS[0]))
+    store.add(synthetic_row(JOBS[0]))
     assert pl.read_parquet(tmp_path / "runs.parquet").height == 1  # nothing was closed yet
     store.close()
 
@@ -44,7 +44,7 @@ def test_a_write_that_breaks_off_leaves_what_was_there(
     with RunStore(tmp_path) as store:
         monkeypatch.setattr("os.fsync", broken)
         with pytest.raises(KeyboardInterrupt):
-            store.add(made_up_row(Job({}, "svd")))
+            store.add(synthetic_row(Job({}, "svd")))
         monkeypatch.undo()
     with RunStore(tmp_path) as store:
         assert len(store.rows) == 4

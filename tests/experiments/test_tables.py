@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.small import TEXT, made_up_row, small
+from tests.experiments.small import TEXT, small, synthetic_row
 
-from tacit.experiments import parse_experiment
-from tacit.experiments.figures import draw
-from tacit.experiments.guides import BOUNDS, slope
-from tacit.experiments.jobs import Job, cells_of
-from tacit.experiments.leading import leading_sentences
-from tacit.experiments.summary import points_of
-from tacit.experiments.tables import csv_text, markdown_text
+from tacit.reporting.figures import draw
+from tacit.reporting.leading import leading_sentences
+from tacit.reporting.tables import csv_text, markdown_text
+from tacit.research.experiments import parse_experiment
+from tacit.research.experiments.guides import BOUNDS, slope
+from tacit.research.experiments.jobs import Job, cells_of
+from tacit.research.experiments.summary import points_of
 
 Rows = dict[str, dict[str, Any]]
 
@@ -23,7 +23,7 @@ def rows() -> Rows:
     found: Rows = {}
     for _ in range(2):  # trials first
         jobs = [job for cell in cells_of(small(), found) for job in (*cell.trials, *cell.runs)]
-        found = {job.key: made_up_row(job) for job in jobs}
+        found = {job.key: synthetic_row(job) for job in jobs}
     return found
 
 
@@ -121,7 +121,7 @@ def test_growth_shows_slopes_beside_theory(tmp_path: Path) -> None:
     rows = {}
     for cell in cells_of(experiment, {}):
         for job in cell.runs:
-            rows[job.key] = made_up_row(job) | {"rmse": 3.0 / cell.dataset.users}
+            rows[job.key] = synthetic_row(job) | {"rmse": 3.0 / cell.dataset.users}
     points = points_of(experiment, rows)
     table = markdown_text(experiment, points, "c", [])
     assert "| svd | 2 | 0.0333 ± 0.0000 | 0.0500 ± 0.0000 | -1.00 |" in table

@@ -16,8 +16,8 @@ from typing import Any
 
 import tacit
 from tacit.engines.threads import ThreadEngine
-from tacit.private import mechanism
-from tacit.private.journal import Journal
+from tacit.trusted import mechanism
+from tacit.trusted.journal import Journal
 from tests.conftest import ratings_for
 
 CONFIG = tacit.FrankWolfe(rounds=4, item_means=0.2)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.private import mechanism
+from tacit.trusted import mechanism
 from tests.conftest import ratings_for
 from tests.faults.child import CONFIG
 from tests.faults.running import releases

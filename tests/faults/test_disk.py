@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit import durable
+from tacit import _atomic
 from tests.conftest import ratings_for
 from tests.faults.child import CONFIG
 from tests.faults.running import ROOT, check_finished, command, releases, run
@@ -147,7 +147,7 @@ def test_a_link_at_the_temporary_name_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (tmp_path / f".m.{os.getpid()}.part").symlink_to(victim)
-    durable.write_durably(tmp_path / "m", b"content", owner_only=True)
+    _atomic.write_durably(tmp_path / "m", b"content", owner_only=True)
     assert victim.read_text() == "mine"
     assert (tmp_path / "m").read_bytes() == b"content"
     assert (tmp_path / "m").stat().st_mode & 0o777 == 0o600

@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.fuzz.subjects import SECRETS, SUBJECTS, TWINS, Sound, Subject
+from tests.fuzz.subjects import SECRETS, SUBJECTS, TWINS, Sound, Target
 
 Say = Callable[..., None]
 """Writes a line of facts."""
 
 
-def outcome(subject: Subject, path: Path) -> str:
+def outcome(subject: Target, path: Path) -> str:
     """What comes of reading a file: "read", the name of an expected error, or what is wrong."""
     try:
         subject.read(path)
@@ -70,7 +70,7 @@ def main(name: str, first: int, last: int, room: int) -> None:
         say(peak=peak_memory())
 
 
-def _one(subject: Subject, sound: Sound, number: int, folder: Path, say: Say) -> None:
+def _one(subject: Target, sound: Sound, number: int, folder: Path, say: Say) -> None:
     path = folder / sound.name
     path.write_bytes(sound.mutant(number))
     say(begins=number)

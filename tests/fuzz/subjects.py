@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 
 import tacit
-from tacit.certificate import Certificate
+from tacit.accounting.certificate import Certificate
+from tacit.data.readers.registry import read_own_ratings
 from tacit.errors import ConfigError, DataError, ModelFileError, SignatureError, TacitError
-from tacit.readers import read_own_ratings
 from tests.fuzz.mutators import mutated, mutated_header, mutated_json
 
 STARS = (0.5, 5.0)
@@ -49,7 +49,7 @@ class Sound(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Subject:
+class Target:
     """Something that reads files: whatever is wrong with one, only some errors may come out."""
 
     sound: Callable[[], list[Sound]]
@@ -210,7 +210,7 @@ def _certificates() -> list[Sound]:
 @cache
 def _signed() -> tuple[Path, Any]:
     """A folder with a signed model and its keys; it goes when its second part does."""
-    from tacit import signing
+    from tacit.models import signing
 
     kept = TemporaryDirectory(prefix="tacit-fuzz-")
     folder = Path(kept.name)
@@ -232,7 +232,7 @@ def _key_files() -> list[Sound]:
 
 def read_signature(path: Path) -> None:
     """Check a signature; whatever passes must say what the sound one says."""
-    from tacit import signing
+    from tacit.models import signing
 
     folder, _ = _signed()
     sound = signing.verify(folder / "m.tacit", folder / "key.public.pem")
@@ -243,7 +243,7 @@ def read_signature(path: Path) -> None:
 
 def read_key(path: Path) -> None:
     """Use a key as what it is; a damaged public key may be another one, and then does not fit."""
-    from tacit import signing
+    from tacit.models import signing
 
     folder, _ = _signed()
     if path.name == "key.public.pem":
@@ -286,7 +286,7 @@ def own_model() -> tacit.Model:
 
 def read_experiment(path: Path) -> None:
     """Parse an experiment, as the runner gets the text of its file."""
-    from tacit.experiments.reading import parse_experiment
+    from tacit.research.experiments.reading import parse_experiment
 
     parse_experiment("x", path.read_text(errors="replace"))
 
@@ -303,22 +303,22 @@ def read_certificate(path: Path) -> None:
 
 
 SUBJECTS = {
-    "text": Subject(_text_files, read_ratings, (DataError,)),
-    "parquet": Subject(_parquet_files, read_ratings, (DataError,)),
-    "models": Subject(_model_files, read_model, (ModelFileError,)),
-    "own": Subject(_own_files, read_own, (DataError,)),
-    "experiments": Subject(_experiments, read_experiment, (ConfigError,)),
-    "signatures": Subject(_signature_files, read_signature, (SignatureError,)),
-    "keys": Subject(_key_files, read_key, (ConfigError, SignatureError)),
-    "certificates": Subject(_certificates, read_certificate, (ModelFileError,)),
+    "text": Target(_text_files, read_ratings, (DataError,)),
+    "parquet": Target(_parquet_files, read_ratings, (DataError,)),
+    "models": Target(_model_files, read_model, (ModelFileError,)),
+    "own": Target(_own_files, read_own, (DataError,)),
+    "experiments": Target(_experiments, read_experiment, (ConfigError,)),
+    "signatures": Target(_signature_files, read_signature, (SignatureError,)),
+    "keys": Target(_key_files, read_key, (ConfigError, SignatureError)),
+    "certificates": Target(_certificates, read_certificate, (ModelFileError,)),
 }
 
 
-def _twin(work: Callable[[], object]) -> Subject:
+def _twin(work: Callable[[], object]) -> Target:
     """A subject that does something terrible with its fifth mutant, which must be noticed."""
     sound = [Sound("x", b"x" * 100)]
     calls = iter(range(1000))
-    return Subject(lambda: sound, lambda _: work() if next(calls) == 5 else None, (DataError,))
+    return Target(lambda: sound, lambda _: work() if next(calls) == 5 else None, (DataError,))
 
 
 def _leak() -> None:

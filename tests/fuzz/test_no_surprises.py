@@ -89,7 +89,7 @@ ATTRIBUTES_FORBIDDEN = {
 
 ALLOWED = {
     ("datasets/fetch.py", "network"): "downloads, when someone asks for one",
-    ("experiments/pool.py", "program"): "workers of experiments: this interpreter",
+    ("research/experiments/pool.py", "program"): "workers of experiments: this interpreter",
 }
 """Where something of a kind may stand, and why."""
 

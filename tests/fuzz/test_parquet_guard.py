@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit
-from tacit import parquet_guard
+from tacit.data.readers import guard
+from tacit.data.readers.guard import Unsound, checked_footer, read_structure
 from tacit.errors import DataError
-from tacit.parquet_guard import Unsound, checked_footer, read_structure
 from tests.fuzz.subjects import SUBJECTS, numbered_frame, parquet_of
 
 SOUND = {sound.name: sound.content for sound in SUBJECTS["parquet"].sound()}
@@ -156,7 +156,7 @@ def test_a_file_by_hand_is_sound(tmp_path: Path) -> None:
 def test_numbers_that_cannot_be_right(
     change: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet_guard, "physical_memory", lambda: 4 * 2**30)
+    monkeypatch.setattr(guard, "physical_memory", lambda: 4 * 2**30)
     path = tmp_path / "x.parquet"
     path.write_bytes(changed(lambda page: page.update(change)))
     with pytest.raises(DataError, match=r"x\.parquet"):
@@ -222,9 +222,9 @@ def test_the_guard_reads_headers_only(tmp_path: Path, monkeypatch: pytest.Monkey
     path = tmp_path / "x.parquet"
     path.write_bytes(parquet_of(pl.DataFrame({"user": range(300_000)}), compression="uncompressed"))
     taken = []
-    inner = parquet_guard.read_structure
+    inner = guard.read_structure
     monkeypatch.setattr(
-        parquet_guard,
+        guard,
         "read_structure",
         lambda content: taken.append(len(content)) or inner(content),
     )

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import tacit
-from tacit.certificate import Certificate
+from tacit.accounting.certificate import Certificate
+from tacit.accounting.release import ReleaseKind
 from tacit.errors import ConfigError, DataError, ModelFileError
-from tacit.experiments.reading import parse_experiment
-from tacit.release import ReleaseKind
+from tacit.research.experiments.reading import parse_experiment
 from tests.conftest import ratings_for
 from tests.fuzz.subjects import STARS, own_model
 

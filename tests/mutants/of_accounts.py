@@ -3,9 +3,9 @@
 from tests.mutants.edits import Edit
 from tests.mutants.mutant import Mutant
 
-LEDGER = "ledger.py"
-BUDGET = "budget.py"
-CERTIFICATE = "certificate.py"
+LEDGER = "accounting/ledger.py"
+BUDGET = "accounting/budget.py"
+CERTIFICATE = "accounting/certificate.py"
 PREPARATION = "algorithms/preparation.py"
 
 BOOKS = "tests/test_ledger.py::"
@@ -56,7 +56,7 @@ ACCOUNTS = (
     Mutant(
         "the most rated items are counted in the ratings themselves",
         "a rare item in the catalogue gives away who has rated it",
-        (Edit("narrowing.py", "narrowed",
+        (Edit("fitting/top_items.py", "narrowed",
               "mechanism.release(COUNTS, ItemCounts(ratings.n_items))",
               "np.bincount(ratings.items, minlength=ratings.n_items).astype(float)"),),
         ("tests/test_preparation.py::TestTopItems::test_with_a_tiny_budget_the_choice_is_noise",),
@@ -129,7 +129,7 @@ ACCOUNTS = (
     Mutant(
         "the winner of a search is fitted with a budget of its own",
         "the search costs nothing, says the certificate",
-        (Edit("tuning.py", "_Search.reserve",
+        (Edit("fitting/tune.py", "_Search.reserve",
               "ledger.part(1 - self.share)",
               "Ledger(facts.budget)"),),
         (SEARCH + "test_search_and_fit_together_cost_the_budget_and_no_more[0.3-replace]",),
@@ -177,7 +177,7 @@ ACCOUNTS = (
     Mutant(
         "the number of users is published where it is protected",
         "whether she is there at all can be read off the certificate",
-        (Edit("fitting.py", "_facts",
+        (Edit("fitting/fit.py", "_facts",
               "None if protected else ratings.n_users",
               "ratings.n_users"),),
         (FITS + "test_the_number_of_users_is_protected_under_add_remove",),
@@ -185,7 +185,7 @@ ACCOUNTS = (
     Mutant(
         "the grid of the sum follows the protected number of users",
         "the low bits of every release tell how many users there are",
-        (Edit("private/mechanism.py", "Mechanism.public_users",
+        (Edit("trusted/mechanism.py", "Mechanism.public_users",
               "None if protected else self._engine.n_users",
               "self._engine.n_users"),),
         (TAUGHT + "test_the_grid_does_not_tell_a_protected_number_of_users",),
@@ -193,7 +193,7 @@ ACCOUNTS = (
     Mutant(
         "no budget means no privacy, and nobody is asked",
         "someone who forgot epsilon publishes exact sums",
-        (Edit("fitting.py", "budget_of",
+        (Edit("fitting/fit.py", "budget_of",
               "raise ConfigError('give epsilon=..., or budget=PrivacyBudget(...); "
               "budget=None, by name, asks for a model that is NOT PRIVATE')",
               "return None\n"
@@ -204,7 +204,7 @@ ACCOUNTS = (
     Mutant(
         "a model with seeded noise calls itself private",
         "whoever knows the seed has the exact sums",
-        (Edit("fitting.py", "_reasons_not_private",
+        (Edit("fitting/fit.py", "_reasons_not_private",
               "options.noise_seed_unsafe is not None",
               "options.noise_seed_unsafe == 0"),),
         (FITS + "test_noise_differs_from_fit_to_fit_and_a_seed_undoes_the_promise",),
@@ -212,7 +212,7 @@ ACCOUNTS = (
     Mutant(
         "a model with floating-point noise calls itself private",
         "its low bits leak, and the certificate does not say so",
-        (Edit("fitting.py", "_reasons_not_private",
+        (Edit("fitting/fit.py", "_reasons_not_private",
               "options.numerics is Numerics.IDEALISED",
               "False"),),
         (FITS + "test_floating_point_noise_is_not_called_private",),
@@ -220,7 +220,7 @@ ACCOUNTS = (
     Mutant(
         "a catalogue from the ratings is called public",
         "an item that one person alone has rated gives her away, and nobody is warned",
-        (Edit("fitting.py", "_catalogue_line",
+        (Edit("fitting/fit.py", "_catalogue_line",
               "ratings.catalogue.public",
               "ratings.catalogue is not None"),),
         (FITS + "test_a_catalogue_taken_from_the_ratings_is_listed_as_an_assumption",),
@@ -236,7 +236,7 @@ ACCOUNTS = (
     Mutant(
         "two lists under add_remove cost as much as one presence",
         "the certificate says of a single rating what does not hold for it",
-        (Edit("promise.py", "two_lists",
+        (Edit("accounting/promise.py", "two_lists",
               "mu if neighbours is Neighbours.REPLACE else 2 * mu",
               "mu"),),
         (WORDS + "TestTwoLists::test_add_remove_says_two",),
@@ -244,7 +244,7 @@ ACCOUNTS = (
     Mutant(
         "percentages are rounded to the nearest",
         "an upper bound is printed that is below the truth",
-        (Edit("promise.py", "percent",
+        (Edit("accounting/promise.py", "percent",
               "Decimal(above).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING)",
               "Decimal(above).quantize(Decimal(1).scaleb(-digits))"),),
         (WORDS + "TestPercentages::test_never_below_the_truth_and_never_far_above",),

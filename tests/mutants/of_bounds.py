@@ -7,8 +7,8 @@ LOOPS = "kernels/residuals.py"
 ROWS = "kernels/rows.py"
 QUANTISER = "kernels/quantise.py"
 ITEMS = "kernels/items.py"
-COVARIANCE = "private/statistics/covariance.py"
-BASE = "private/statistic.py"
+COVARIANCE = "trusted/statistics/covariance.py"
+BASE = "trusted/statistic.py"
 
 FIRST = "tests/privacy/test_sensitivity.py::"
 MORE = "tests/privacy/test_sensitivity_more.py::"
@@ -98,7 +98,7 @@ BOUNDS = (
     Mutant(
         "the cap on ratings a user is forgotten",
         "the certificate names a cap that nothing keeps",
-        (Edit("private/rows.py", "_choice",
+        (Edit("trusted/rows.py", "_choice",
               "most is None or not np.any(lengths > most)",
               "True"),),
         (FIRST + "test_a_forgotten_contribution_cap_would_be_noticed",),
@@ -106,7 +106,7 @@ BOUNDS = (
     Mutant(
         "the number of ratings is counted without the cap",
         "one person's list moves it by more than is paid for",
-        (Edit("private/statistics/rating_count.py", "RatingCount.adder",
+        (Edit("trusted/statistics/rating_count.py", "RatingCount.adder",
               "np.minimum(np.diff(indptr[lo : hi + 1]), self.max_ratings).sum()",
               "np.diff(indptr[lo : hi + 1]).sum()"),),
         (MORE + "test_terms_are_all_that_moves_a_sum[rating count, rows not shortened]",),
@@ -171,7 +171,7 @@ BOUNDS = (
     Mutant(
         "sqrt2 of replace is left out for blocks of several columns",
         "as above, for the block form",
-        (Edit("private/statistics/product.py", "product_sensitivity",
+        (Edit("trusted/statistics/product.py", "product_sensitivity",
               "term if columns == 1 else math.sqrt(2.0) * term",
               "term"),),
         (MORE + "test_the_product_bound_is_reached_with_several_columns",
@@ -180,7 +180,7 @@ BOUNDS = (
     Mutant(
         "columns need not be orthonormal",
         "Algorithm 2 as printed: its first step has the sensitivity of a long vector",
-        (Edit("private/statistics/residual.py", "check_orthonormal",
+        (Edit("trusted/statistics/residual.py", "check_orthonormal",
               "not np.allclose(block.T @ block, np.eye(columns), rtol=0.0, atol=1e-09 "
               "/ columns)",
               "False and (not np.allclose(block.T @ block, np.eye(columns), rtol=0.0, "
@@ -191,7 +191,7 @@ BOUNDS = (
     Mutant(
         "replacing a row is taken to cost no more than removing it, for sums of rows",
         "half of the noise that is needed",
-        (Edit("private/statistics/row_sums.py", "RowSums.sensitivity",
+        (Edit("trusted/statistics/row_sums.py", "RowSums.sensitivity",
               "any_vector(self.bounds.norm)",
               "Sensitivity(self.bounds.norm, self.bounds.norm)"),),
         (MOMENTS + FURTHER + "[row sums]",),
@@ -199,7 +199,7 @@ BOUNDS = (
     Mutant(
         "the sensitivity of item sums forgets that counts are released beside them",
         "mu is 41 % higher than stated",
-        (Edit("private/statistics/item_sums.py", "ItemSums",
+        (Edit("trusted/statistics/item_sums.py", "ItemSums",
               "Sensitivity(add_remove=math.sqrt(2.0), replace=2.0)",
               "Sensitivity(add_remove=1.0, replace=math.sqrt(2.0))"),),
         (FIRST + FURTHER + "[item sums]",),
@@ -256,7 +256,7 @@ BOUNDS = (
     Mutant(
         "G and b of the normal equations are taken for independent",
         "the bound of replace is that of two orthogonal terms, which they need not be",
-        (Edit("private/statistics/normal_equations.py", "equations_sensitivity",
+        (Edit("trusted/statistics/normal_equations.py", "equations_sensitivity",
               "math.sqrt(2.0) * (1 + ratio ** 2 / 2) if ratio ** 2 <= 2 else 2 * ratio",
               "math.sqrt(2.0 + 2.0 * ratio ** 2)"),),
         (EQUATIONS + "test_the_stated_bound_is_the_maximum_of_the_proof",
@@ -292,7 +292,7 @@ BOUNDS = (
     Mutant(
         "numpy warns where one person's score overflows",
         "the warning tells that such a row is there",
-        (Edit("private/statistics/holdout_losses.py", "HeldOutLosses._losses_of",
+        (Edit("trusted/statistics/holdout_losses.py", "HeldOutLosses._losses_of",
               "np.errstate(all='ignore')",
               "np.errstate(all='warn')"),),
         (TAUGHT + "test_scores_that_overflow_are_not_spoken_of",),
@@ -300,7 +300,7 @@ BOUNDS = (
     Mutant(
         "sixteen times as many rows are added at a time as doubles can hold",
         "with 14,000 users the sum is off by some units, in which others have a part",
-        (Edit("private/statistics/filled_covariance.py", "", "_BLOCK = 1024", "_BLOCK = 16384"),),
+        (Edit("trusted/statistics/filled_covariance.py", "", "_BLOCK = 1024", "_BLOCK = 16384"),),
         (TAUGHT + "test_rows_filled_in_are_summed_exactly_however_many_there_are",),
     ),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from tests.mutants.edits import Edit
 from tests.mutants.mutant import Mutant
 
-FITTING = "fitting.py"
+FITTING = "fitting/fit.py"
 MODEL_FILE = "models/file.py"
 
 LEAVES = "tests/privacy/test_what_leaves.py::"
@@ -19,18 +19,18 @@ LEAVING = (
     Mutant(
         "a line in the log of the trust zone, with a number from the ratings",
         "the log is kept for years, and read by many",
-        (Edit("private/rows.py", "_bound",
+        (Edit("trusted/rows.py", "_bound",
               "indptr, items, values = _choice(ratings, bounds, run)",
               "import logging\n"
               "logging.getLogger(__name__).debug('%d ratings', ratings.items.size)\n"
               "indptr, items, values = _choice(ratings, bounds, run)"),),
-        (WALLS + "test_the_trust_zone_writes_no_logs[private/rows.py]",
+        (WALLS + "test_the_trust_zone_writes_no_logs[trusted/rows.py]",
          ONLY + "[frank-wolfe]"),
     ),
     Mutant(
         "a line in the log outside of the trust zone",
         "as above, where no wall forbids it",
-        (Edit(FITTING, "carry_out",
+        (Edit(FITTING, "run_plan",
               "public = _public(ratings, facts)",
               "public = _public(ratings, facts)\n"
               "import logging\n"
@@ -40,7 +40,7 @@ LEAVING = (
     Mutant(
         "a warning where someone has few ratings",
         "whether it comes depends on one person",
-        (Edit(FITTING, "carry_out",
+        (Edit(FITTING, "run_plan",
               "public = _public(ratings, facts)",
               "public = _public(ratings, facts)\n"
               "if (ratings.indptr[1:] - ratings.indptr[:-1]).min() < 3:\n"
@@ -59,7 +59,7 @@ LEAVING = (
     Mutant(
         "user ids go into the model file",
         "the list of everyone who gave ratings is published",
-        (Edit(FITTING, "carry_out",
+        (Edit(FITTING, "run_plan",
               "return Model(rule, ratings.catalogue, ratings.rating_range, "
               "certificate, releases)",
               "model = Model(rule, ratings.catalogue, ratings.rating_range, "
@@ -82,7 +82,7 @@ LEAVING = (
     Mutant(
         "local state goes into the model file",
         "everyone's own row length, or whatever else is kept of her, is published",
-        (Edit(FITTING, "carry_out",
+        (Edit(FITTING, "run_plan",
               "return Model(rule, ratings.catalogue, ratings.rating_range, "
               "certificate, releases)",
               "model = Model(rule, ratings.catalogue, ratings.rating_range, "
@@ -117,7 +117,7 @@ LEAVING = (
     Mutant(
         "progress tells how far the sum has moved",
         "a callback gets a number that was not released",
-        (Edit("private/mechanism.py", "Mechanism.release",
+        (Edit("trusted/mechanism.py", "Mechanism.release",
               "len(self._ledger.reserved)",
               "len(self._ledger.reserved) + self._engine._rows.indptr[-1]"),),
         ("tests/test_fitting.py::test_progress_counts_planned_releases_only",
@@ -126,11 +126,11 @@ LEAVING = (
     Mutant(
         "the journal keeps the ratings' length beside a release",
         "names and sizes of checkpoint files depend on someone's row",
-        (Edit("private/journal.py", "Journal.close",
+        (Edit("trusted/journal.py", "Journal.close",
               "self._lock.close()",
               "self._lock.close()\n"
               "(self._folder / 'done').write_bytes(b'x' * int(about_size(self)))"),
-         Edit("private/journal.py", "",
+         Edit("trusted/journal.py", "",
               "def _hold(path: Path) -> IO[bytes]:\n"
               '    """Lock the folder for this process; the system lets go when the '
               'process ends, however."""\n'
@@ -174,7 +174,7 @@ LEAVING = (
     Mutant(
         "an error shows the rating that it is about",
         "it ends up in a log, a ticket, a chat",
-        (Edit("assembly.py", "_check_values",
+        (Edit("data/build.py", "_check_values",
               "f'column {name!r}: {rows_text(outside)} outside of the rating range "
               "[{rating_range[0]:g}, {rating_range[1]:g}]'",
               "f'column {name!r}: {rows_text(outside)} ({max((p.max() for p in "
@@ -186,7 +186,7 @@ LEAVING = (
     Mutant(
         "an error shows whose ratings it is about",
         "as above, with her name",
-        (Edit("assembly.py", "assembled",
+        (Edit("data/build.py", "assembled",
               "_check_rows(settled, names, rules.duplicates)",
               "named = names | {'user': f'user of {users.ids(np.arange(1))[0]}'}\n"
               "_check_rows(settled, named, rules.duplicates)"),),
@@ -195,7 +195,7 @@ LEAVING = (
     Mutant(
         "rows say how many they are when printed",
         "a debugger, a traceback or a notebook shows it",
-        (Edit("private/rows.py", "Rows.__repr__",
+        (Edit("trusted/rows.py", "Rows.__repr__",
               'return "<rows of people\'s ratings: nothing to see>"',
               "return f'<{self.__ratings.indptr[-1]} ratings>'"),),
         (MECHANISM + "test_what_is_private_neither_prints_nor_pickles[rows]",),
@@ -203,7 +203,7 @@ LEAVING = (
     Mutant(
         "a sum before noise can be pickled",
         "it goes to another process, a cache, a file",
-        (Edit("private/statistic.py", "BoundedSum",
+        (Edit("trusted/statistic.py", "BoundedSum",
               "def __reduce__(self) -> NoReturn:\n"
               "    raise PrivacyError('a sum before noise cannot be pickled; seal it')",
               ""),),

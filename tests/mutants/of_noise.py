@@ -3,11 +3,11 @@
 from tests.mutants.edits import Edit
 from tests.mutants.mutant import Mutant
 
-MECHANISM = "private/mechanism.py"
-SAMPLER = "private/sampler.py"
-LOOPS = "private/exact_normal.py"
-FAR = "private/normal_tail.py"
-JOURNAL = "private/journal.py"
+MECHANISM = "trusted/mechanism.py"
+SAMPLER = "trusted/sampler.py"
+LOOPS = "trusted/exact_normal.py"
+FAR = "trusted/normal_tail.py"
+JOURNAL = "trusted/journal.py"
 
 TESTS = "tests/privacy/test_mechanism.py::"
 SAMPLES = "tests/privacy/test_sampler.py::"
@@ -90,7 +90,7 @@ NOISE = (
     Mutant(
         "a seed of its own where none was asked for",
         "anyone can draw the noise again and take it off",
-        (Edit("fitting.py", "_mechanism",
+        (Edit("fitting/fit.py", "_mechanism",
               "SystemNoise() if seed is None else SeededNoiseUnsafe(seed)",
               "SeededNoiseUnsafe(seed or 0)"),),
         (FITS + "test_noise_differs_from_fit_to_fit_and_a_seed_undoes_the_promise",),
@@ -203,9 +203,9 @@ NOISE = (
         "each thread's engine adds its own noise",
         "noise outside of the ledger, and as much as there are cores",
         (Edit("engines/threads.py", "",
-              "from tacit.private.rows import Rows, Run",
-              "from tacit.private.rows import Rows, Run\n"
-              "from tacit.private.sampler import SystemNoise, floor_normals"),
+              "from tacit.trusted.rows import Rows, Run",
+              "from tacit.trusted.rows import Rows, Run\n"
+              "from tacit.trusted.sampler import SystemNoise, floor_normals"),
          Edit("engines/threads.py", "ThreadEngine.sum",
               "return statistic.bounded_sum(self._rows, unit, Run(self._each, self.loops))",
               "units = statistic.integer_sum(self._rows, unit, Run(self._each, self.loops))\n"
@@ -253,7 +253,7 @@ NOISE = (
     Mutant(
         "files are not synced",
         "a power cut takes releases back that were used",
-        (Edit("durable.py", "durable_file",
+        (Edit("_atomic.py", "durable_file",
               "os.fsync(file.fileno())",
               ""),),
         (CRASHES + "test_a_full_disk_loses_nothing",),
@@ -261,7 +261,7 @@ NOISE = (
     Mutant(
         "the checkpoint does not know whose ratings it belongs to",
         "releases of other people's ratings go into this fit, and it says nothing",
-        (Edit("fitting.py", "_journal",
+        (Edit("fitting/fit.py", "_journal",
               "{'ratings': ratings.digest(), 'algorithm': _digest(plan.settings), "
               "'preparation': _digest({'top_items': options.top_items}), 'budget': "
               "_digest(asdict(budget) if budget else {}), 'noise': "

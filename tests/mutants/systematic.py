@@ -35,6 +35,9 @@ GROUPS: dict[str, dict[str, Any]] = CONFIG["tacit"]["groups"]
 LONGEST_TEST = float(CONFIG["tacit"]["longest_test"])  # seconds of processor time
 LONGEST_MUTANT = float(CONFIG["tacit"]["longest_mutant"])
 LONGEST_WAIT = 300.0  # by the clock, for a mutant that waits for nothing
+IMPORTED_LATE = (
+    "tacit", "accounting", "algorithms", "data", "estimation", "fitting", "models", "trusted",
+)  # fmt: skip
 PLACE = ROOT / "build" / "mutants"
 WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
 Task = TypeVar("Task")
@@ -195,7 +198,7 @@ def import_loops(group: str) -> None:
     numba.config.DISABLE_JIT = False
     for path in sorted(SOURCE.rglob("*.py")):  # all that is imported when first used
         name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
-        if path.parts[-2] in ("tacit", "private", "algorithms", "models") and "__" not in name:
+        if path.parts[-2] in IMPORTED_LATE and "__" not in name:
             import_module(name)
 
 
@@ -318,7 +321,7 @@ def latest(results: Path) -> dict[str, str]:
     return {one[0]: one[2] for one in _lines(results)}
 
 
-def hunt(group: str, files: list[str], again: Callable[[str], bool]) -> None:
+def run_group(group: str, files: list[str], again: Callable[[str], bool]) -> None:
     """Test the mutants of some files: all of which nothing is known, or that are asked for."""
     results = PLACE / f"{group}.jsonl"
     known = latest(results)
@@ -352,7 +355,7 @@ def main() -> None:
     wanted = ("", SURVIVED) if asked.survivors else ("",)
     for group in asked.groups:
         files = [file for file in GROUPS[group]["files"] if not asked.files or file in asked.files]
-        hunt(group, files, lambda outcome: outcome in wanted)
+        run_group(group, files, lambda outcome: outcome in wanted)
 
 
 if __name__ == "__main__":

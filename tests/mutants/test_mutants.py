@@ -135,4 +135,4 @@ def test_loops_that_call_mutated_ones_are_compiled_anew() -> None:
     """Numba does not know which loops call which."""
     found = {path.stem for path in dependents(SOURCE / "kernels" / "rows.py")}
     assert {"rows", "residuals", "items", "solving", "normal_equations", "factors"} <= found
-    assert "streams" not in found
+    assert "quantise" not in found

@@ -94,5 +94,5 @@ def test_the_whole_trust_zone_is_mutated() -> None:
     named = [file for group in groups for file in group["files"]]
     assert len(set(named)) == len(named)
     assert all((SOURCE / file).exists() for file in named)
-    zone = {str(path.relative_to(SOURCE)) for path in (SOURCE / "private").rglob("[!_]*.py")}
+    zone = {str(path.relative_to(SOURCE)) for path in (SOURCE / "trusted").rglob("[!_]*.py")}
     assert zone <= set(named)

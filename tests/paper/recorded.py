@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tacit.private import mechanism as mechanism_module
-from tacit.private.sampler import NoiseSource, floor_normals
+from tacit.trusted import mechanism as mechanism_module
+from tacit.trusted.sampler import NoiseSource, floor_normals
 
 
 def recorded_noise(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:

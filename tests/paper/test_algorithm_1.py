@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.budget import Sensitivity
-from tacit.private import mechanism as mechanism_module
-from tacit.private.sampler import SeededNoiseUnsafe, floor_normals
+from tacit.accounting.budget import Sensitivity
+from tacit.trusted import mechanism as mechanism_module
+from tacit.trusted.sampler import SeededNoiseUnsafe, floor_normals
 
 M, N, T = 60, 12, 6
 

@@ -14,9 +14,9 @@ from tests.paper.test_algorithm_1 import problem
 from tests.privacy.test_sensitivity import change, opposites, plain
 
 import tacit
-from tacit.algorithms.eigen import oja, start_block
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualEnergy, ResidualProduct, product_sensitivity
+from tacit.estimation.eigen import oja, start_block
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import ResidualEnergy, ResidualProduct, product_sensitivity
 
 N, T, GAMMA = 12, 4, 5
 BETA = 0.05

@@ -25,7 +25,7 @@ SETTINGS: dict[str, Any] = {
 
 def shrunk_means(x: np.ndarray, c: np.ndarray, sd: float) -> np.ndarray:
     """Item means on [-1, 1] by empirical Bayes (item_means has its own tests)."""
-    from tacit.algorithms.item_means import item_means
+    from tacit.estimation.empirical_bayes import item_means
 
     return item_means(np.stack([x, c]), sd, (-1.0, 1.0))
 

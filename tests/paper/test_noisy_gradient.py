@@ -14,8 +14,8 @@ from tests.paper.test_algorithm_1 import problem
 from tests.privacy.test_sensitivity import ITEMS, Row, random_row, summed
 
 import tacit
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import FactorGradient
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import FactorGradient
 
 M, N, T = 60, 12, 4
 SETTINGS: dict[str, Any] = {

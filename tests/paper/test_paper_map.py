@@ -130,7 +130,7 @@ def test_links_to_other_pages_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-GOOD_CODE = "`tacit.budget:delta_of`"
+GOOD_CODE = "`tacit.accounting.budget:delta_of`"
 GOOD_TEST = "`tests/paper/test_paper_map.py::test_a_wrong_row_is_noticed`"
 
 
@@ -138,8 +138,8 @@ GOOD_TEST = "`tests/paper/test_paper_map.py::test_a_wrong_row_is_noticed`"
     "row",
     [
         f"| Alg. 9 | no such module | `tacit.no_such_room:Thing` | {GOOD_TEST} |",
-        f"| Alg. 9 | no such name | `tacit.budget:no_such_name` | {GOOD_TEST} |",
-        f"| Alg. 9 | no such method | `tacit.budget:PrivacyBudget.no_such` | {GOOD_TEST} |",
+        f"| Alg. 9 | no such name | `tacit.accounting.budget:no_such_name` | {GOOD_TEST} |",
+        f"| Alg. 9 | no method | `tacit.accounting.budget:PrivacyBudget.no_such` | {GOOD_TEST} |",
         f"| Alg. 9 | no such file | {GOOD_CODE} | `tests/paper/test_nothing.py::test_it` |",
         f"| Alg. 9 | no such test | {GOOD_CODE} | `tests/paper/test_paper_map.py::test_nothing` |",
         f"| Alg. 9 | no test | {GOOD_CODE} | |",
@@ -148,11 +148,11 @@ GOOD_TEST = "`tests/paper/test_paper_map.py::test_a_wrong_row_is_noticed`"
         f"| Alg. 9 | both | not yet | {GOOD_TEST} |",
         f"| Alg. 9 | both | proof step | {GOOD_TEST} |",
         "| Alg. 9 | not yet, in the wrong place | | |",
-        f"| Alg. 9 | misspelt | `tacit.budget::delta_of` | {GOOD_TEST} |",
+        f"| Alg. 9 | misspelt | `tacit.accounting.budget::delta_of` | {GOOD_TEST} |",
     ],
 )
 def test_a_wrong_row_is_noticed(row: str) -> None:
-    """The twin: the same check finds fault with made-up rows, and none with a right one."""
+    """The twin: the same check finds fault with synthetic rows, and none with a right one."""
     assert problems_of_row(row)
     assert not problems_of_row(f"| Alg. 9 | right | {GOOD_CODE} | {GOOD_TEST} |")
     for excuse in WITHOUT_CODE:

@@ -22,7 +22,7 @@ MARK = "======== "
 
 def replay(path: Path, patch: Any) -> None:
     """Record the releases of a fit, or put recorded ones in the place of its own."""
-    from tacit.private.mechanism import Mechanism
+    from tacit.trusted.mechanism import Mechanism
 
     plain = Mechanism._release
     kept = dict(np.load(path)) if path.exists() else {}
@@ -53,7 +53,7 @@ def run(words: list[str]) -> object:
 def main(plan: str) -> None:
     logging.basicConfig(level=logging.DEBUG)
     logging.getLogger("numba").setLevel(logging.WARNING)  # it tells how it compiles: no data in it
-    from tacit.private.mechanism import Mechanism
+    from tacit.trusted.mechanism import Mechanism
 
     plain = Mechanism._release
     for command in json.loads(Path(plan).read_text()):

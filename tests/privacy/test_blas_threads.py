@@ -8,8 +8,8 @@ from tests.conftest import ratings_for
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import tacit
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import ResidualCovariance
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import ResidualCovariance
 
 ITEMS = 200
 

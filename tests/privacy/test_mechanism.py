@@ -10,14 +10,14 @@ from scipy import stats
 from tests.conftest import named, ratings_for
 
 import tacit
-from tacit.budget import LARGEST_MU, Sensitivity
-from tacit.ledger import Entry, Ledger
-from tacit.private import mechanism as mechanism_module
-from tacit.private.mechanism import Mechanism, Numerics
-from tacit.private.rows import Rows
-from tacit.private.sampler import SeededNoiseUnsafe
-from tacit.private.statistic import BoundedSum
-from tacit.private.statistics import UserCount
+from tacit.accounting.budget import LARGEST_MU, Sensitivity
+from tacit.accounting.ledger import Entry, Ledger
+from tacit.trusted import mechanism as mechanism_module
+from tacit.trusted.mechanism import Mechanism, Numerics
+from tacit.trusted.rows import Rows
+from tacit.trusted.sampler import SeededNoiseUnsafe
+from tacit.trusted.statistic import BoundedSum
+from tacit.trusted.statistics import UserCount
 
 ALARM = 1e-4
 ITEMS = 60

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from tests.paper.test_paper_map import QUOTED, ROOT, TEST, functions_in, problem_of
 
-from tacit.budget import Sensitivity
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import (
+from tacit.accounting.budget import Sensitivity
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import (
     DescentMoments,
     FactorGradient,
     FilledCovariance,
@@ -54,7 +54,7 @@ def sections(text: str) -> dict[str, str]:
 def statistics() -> frozenset[str]:
     """The classes of the trust zone that sum over users."""
     found: set[str] = set()
-    for path in (SOURCE / "private").rglob("*.py"):
+    for path in (SOURCE / "trusted").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef) and not node.name.endswith("Statistic"):
                 methods = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
@@ -258,7 +258,11 @@ def test_the_reviewers_list_has_the_lengths_of_the_files() -> None:
     text = REVIEWING.read_text()
     assert len(lengths_of(text)) >= 6
     assert wrong_lengths(text) == []
-    assert wrong_lengths(text.replace("| `src/tacit/ledger.py` | ", "| `src/tacit/ledger.py` | 9"))
+    assert wrong_lengths(
+        text.replace(
+            "| `src/tacit/accounting/ledger.py` | ", "| `src/tacit/accounting/ledger.py` | 9"
+        )
+    )
 
 
 @pytest.mark.parametrize("page", ["proofs.md", "threat-model.md", "reviewing.md"])

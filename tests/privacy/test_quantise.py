@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tacit import EngineError
 from tacit.kernels.quantise import MOST_EXACT, Quanta, clip_factor, norm_of, quantise
-from tacit.private.quantise import below, norm_quanta, product_quanta, whole_below
+from tacit.trusted.quantise import below, norm_quanta, product_quanta, whole_below
 
 Quantiser = Callable[[np.ndarray, float, int, np.ndarray], None]
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64)

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from tacit import Catalogue, DataError, Ratings, ThreadEngine
-from tacit.private import rows as rows_module
-from tacit.private.rows import Rows
-from tacit.private.statistics import ItemCounts
+from tacit.trusted import rows as rows_module
+from tacit.trusted.rows import Rows
+from tacit.trusted.statistics import ItemCounts
 
 RANGE = (1.0, 5.0)
 ITEMS = 6

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from tacit import ConfigError, EngineError
-from tacit.private.exact_normal import CELLS, DIGITS, RESERVE
-from tacit.private.sampler import (
+from tacit.trusted.exact_normal import CELLS, DIGITS, RESERVE
+from tacit.trusted.sampler import (
     SeededNoiseUnsafe,
     SystemNoise,
     _cell_table,

@@ -10,8 +10,8 @@ from scipy import special
 from tests.privacy.test_sampler_law import Digits
 
 from tacit import EngineError
-from tacit.private import normal_tail, sampler
-from tacit.private.exact_normal import (
+from tacit.trusted import normal_tail, sampler
+from tacit.trusted.exact_normal import (
     BROKEN,
     CELLS,
     DIGITS,
@@ -22,8 +22,8 @@ from tacit.private.exact_normal import (
     _cell,
     fill,
 )
-from tacit.private.normal_tail import FURTHEST, Deviate, accept, floor_tail_normal, tail_cell
-from tacit.private.sampler import (
+from tacit.trusted.normal_tail import FURTHEST, Deviate, accept, floor_tail_normal, tail_cell
+from tacit.trusted.sampler import (
     SeededNoiseUnsafe,
     SystemNoise,
     _cell_table,

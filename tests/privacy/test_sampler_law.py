@@ -17,10 +17,10 @@ from numba import njit
 from scipy import special, stats
 
 from tacit import EngineError
-from tacit.private import normal_tail
-from tacit.private.exact_normal import DIGITS, SOUND, _accept, fill
-from tacit.private.normal_tail import FURTHEST, Deviate, exp_minus, floor_tail_normal, tail_cell
-from tacit.private.sampler import (
+from tacit.trusted import normal_tail
+from tacit.trusted.exact_normal import DIGITS, SOUND, _accept, fill
+from tacit.trusted.normal_tail import FURTHEST, Deviate, exp_minus, floor_tail_normal, tail_cell
+from tacit.trusted.sampler import (
     MOST_BITS,
     SeededNoiseUnsafe,
     SystemNoise,

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from tacit import Catalogue, Ratings, ThreadEngine
-from tacit.private.local import RankOneStep
-from tacit.private.rows import RowBounds
-from tacit.private.statistic import Statistic
-from tacit.private.statistics import ItemSums, ResidualCovariance, UserCount
+from tacit.trusted.local_state import RankOneStep
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistic import Statistic
+from tacit.trusted.statistics import ItemSums, ResidualCovariance, UserCount
 
 ITEMS, OTHERS = 10, 6
 RANGE = (1.0, 5.0)

@@ -22,8 +22,8 @@ from tests.privacy.test_sensitivity import (
 from tests.privacy.test_sensitivity_more import CLOSE, furthest, structured_pairs
 
 from tacit import PrivacyError, ThreadEngine
-from tacit.private.rows import RowBounds, Rows, Run
-from tacit.private.statistics import NormalEquations, equations_sensitivity
+from tacit.trusted.rows import RowBounds, Rows, Run
+from tacit.trusted.statistics import NormalEquations, equations_sensitivity
 
 QUIET: Row = {ITEMS - 1: 3.0}  # her target is zero, so she adds nothing
 RATIOS = [0.3, 1.0, math.sqrt(2.0), 3.0]

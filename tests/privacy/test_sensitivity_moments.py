@@ -1,8 +1,8 @@
 """Attacks on the sensitivities of what Moments releases: spreads, item effects, second moments.
 
 As in test_sensitivity: no pair of neighbours may move a sum further than stated, whether found at
-random, by climbing or by design. Rows are bounded as Moments bounds them: weighted, with an own
-level that is shrunk, and of any length.
+random, by climbing or by design. Rows are bounded as Moments bounds them: weighted, with an user
+bias that is shrunk, and of any length.
 """
 
 import math
@@ -27,9 +27,9 @@ from tests.privacy.test_sensitivity import (
 )
 
 from tacit import Catalogue, PrivacyError, Ratings, ThreadEngine
-from tacit.private.rows import RowBounds
-from tacit.private.statistic import Statistic
-from tacit.private.statistics import ResidualCovariance, ResidualProduct, RowSums, UserMoments
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistic import Statistic
+from tacit.trusted.statistics import ResidualCovariance, ResidualProduct, RowSums, UserMoments
 
 LO, HI = RANGE
 MIDDLE, HALF = (LO + HI) / 2, (HI - LO) / 2

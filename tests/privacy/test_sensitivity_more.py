@@ -26,10 +26,10 @@ from tests.privacy.test_sensitivity import (
 )
 
 from tacit import EngineError, ThreadEngine
-from tacit.private.local import LinearStep, RankOneStep
-from tacit.private.rows import RowBounds, Rows, Run
-from tacit.private.statistic import Statistic
-from tacit.private.statistics import (
+from tacit.trusted.local_state import LinearStep, RankOneStep
+from tacit.trusted.rows import RowBounds, Rows, Run
+from tacit.trusted.statistic import Statistic
+from tacit.trusted.statistics import (
     DescentMoments,
     FactorGradient,
     FilledCovariance,

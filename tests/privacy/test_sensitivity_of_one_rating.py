@@ -21,16 +21,16 @@ from tests.privacy import (
 from tests.privacy.test_sensitivity import ITEMS, RANGE, SLACK, bystanders
 
 import tacit
-from tacit.audit.hunting import QUICK, Effort, hunt_of
-from tacit.audit.made_up import Row, World
-from tacit.audit.opening import Opened
+from tacit.accounting.budget import Neighbours, Sensitivity
+from tacit.accounting.ledger import Entry
+from tacit.audit.exact_sums import Opened
+from tacit.audit.population import Row, World
 from tacit.audit.rating import rating, worst_rating
-from tacit.audit.subjects import Subject
-from tacit.budget import Neighbours, Sensitivity
-from tacit.ledger import Entry
-from tacit.private.rows import RowBounds
-from tacit.private.statistic import Statistic
-from tacit.private.statistics import ResidualCovariance, RowSums
+from tacit.audit.sensitivity import QUICK, Effort, pair_search_of
+from tacit.audit.target import Target
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistic import Statistic
+from tacit.trusted.statistics import ResidualCovariance, RowSums
 
 CASES: dict[str, Callable[[], Statistic]] = {
     **test_sensitivity.CASES,
@@ -40,7 +40,7 @@ CASES: dict[str, Callable[[], Statistic]] = {
     **test_sensitivity_preparation.CASES,
 }
 RELATIONS = ("replace", "add_remove")
-MOMENTS = Subject(tacit.Moments(), tacit.PrivacyBudget(4.0, neighbours=Neighbours.ADD_REMOVE))
+MOMENTS = Target(tacit.Moments(), tacit.PrivacyBudget(4.0, neighbours=Neighbours.ADD_REMOVE))
 
 
 def found(statistic: Statistic, effort: Effort) -> tuple[Row, Row, float]:
@@ -51,7 +51,7 @@ def found(statistic: Statistic, effort: Effort) -> tuple[Row, Row, float]:
         others[at, list(row)] = list(row.values())
     unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
     release = Opened(Entry("a sum", 1.0, 1.0), statistic, unit)
-    pair = worst_rating(hunt_of(release, World(others, RANGE), rng, effort))
+    pair = worst_rating(pair_search_of(release, World(others, RANGE), rng, effort))
     assert pair.after is not None
     return pair.before, pair.after, pair.change
 
@@ -113,7 +113,7 @@ def test_a_single_rating_that_is_paid_too_little_for_is_found(
 
 def test_interactions_are_given_or_withheld() -> None:
     """Where there are no ratings, a single one can only be there or not."""
-    findings = rating(Subject(tacit.Interactions(), tacit.PrivacyBudget(2.0)), effort=QUICK)
+    findings = rating(Target(tacit.Interactions(), tacit.PrivacyBudget(2.0)), effort=QUICK)
     assert all(finding.holds for finding in findings)
     assert max(finding.measured for finding in findings) > 0
     assert all(math.isfinite(finding.limit) for finding in findings)

@@ -27,10 +27,10 @@ from tests.privacy.test_sensitivity import (
 )
 
 from tacit import ThreadEngine
-from tacit.algorithms.row_norms import norm_edges
-from tacit.private.rows import RowBounds
-from tacit.private.statistic import Statistic
-from tacit.private.statistics import HeldOutLosses, Holdout, ItemCounts, RowNorms
+from tacit.estimation.row_norms import norm_edges
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistic import Statistic
+from tacit.trusted.statistics import HeldOutLosses, Holdout, ItemCounts, RowNorms
 
 CLOSE = 0.97
 

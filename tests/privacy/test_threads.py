@@ -9,7 +9,7 @@ from tests.conftest import ratings_for
 
 import tacit
 from tacit.engines import threads as threads_module
-from tacit.private.statistic import BoundedSum, Run
+from tacit.trusted.statistic import BoundedSum, Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class Ranges:
     asked: list[tuple[int, int]] = field(default_factory=list)
 
     def bounded_sum(self, rows: Any, unit: float, run: Run) -> BoundedSum:  # noqa: ARG002
-        self.asked.extend(run.each(lambda lo, hi: (lo, hi)))
+        self.asked.extend(run.map_users(lambda lo, hi: (lo, hi)))
         return BoundedSum(np.zeros(self.shape, dtype=np.int64), unit, self)  # type: ignore[arg-type]
 
 

@@ -28,7 +28,7 @@ from tests.privacy.loud_commands import MARK
 
 import tacit
 from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
-from tacit.private.mechanism import Mechanism
+from tacit.trusted.mechanism import Mechanism
 
 USERS, ITEMS, RATED, HER = 60, 12, 6, 17
 RANGE = (0.5, 5.0)

@@ -19,11 +19,11 @@ from tests.privacy.test_mechanism import BOUND, Silence, SilentEngine
 from tests.privacy.test_sensitivity import ITEMS, RANGE, Row, plain, random_row, ratings_of
 
 import tacit
-from tacit.ledger import Ledger
-from tacit.private.mechanism import Mechanism
-from tacit.private.sampler import SeededNoiseUnsafe, floor_normals
-from tacit.private.statistic import Statistic
-from tacit.private.statistics import HeldOutLosses, Holdout, ResidualEnergy, ResidualProduct
+from tacit.accounting.ledger import Ledger
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.sampler import SeededNoiseUnsafe, floor_normals
+from tacit.trusted.statistic import Statistic
+from tacit.trusted.statistics import HeldOutLosses, Holdout, ResidualEnergy, ResidualProduct
 
 STATISTICS: dict[str, Callable[[], Statistic]] = {
     **test_sensitivity.CASES,

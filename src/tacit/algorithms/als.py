@@ -7,20 +7,20 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._resources import check_memory
 from tacit._validate import Count, Positive, Range, Seed, Validated
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.eigen import start_block
-from tacit.algorithms.item_means import item_means
 from tacit.algorithms.preparation import (
     public_settings,
 )
-from tacit.cores import check_memory
-from tacit.ledger import Ledger
+from tacit.estimation.eigen import start_block
+from tacit.estimation.empirical_bayes import item_means
 from tacit.models.linear import RidgeRule
-from tacit.private.mechanism import Mechanism
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import ItemSums, NormalEquations, UserCount, equations_sensitivity
-from tacit.release import Release, ReleaseKind
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import ItemSums, NormalEquations, UserCount, equations_sensitivity
 
 __all__ = ["ALS"]
 

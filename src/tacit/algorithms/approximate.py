@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import Count, Positive, Range
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.eigen import top_eigenpair
 from tacit.algorithms.frank_wolfe import replay_rule
 from tacit.algorithms.preparation import BudgetShare, Preparation
 from tacit.errors import ConfigError
-from tacit.ledger import Ledger
+from tacit.estimation.eigen import top_eigenpair
 from tacit.models.replay import ReplayRule
-from tacit.private.local import RankOneStep
-from tacit.private.mechanism import Mechanism
-from tacit.private.statistics import DescentMoments, RatingCount, ResidualCovariance
-from tacit.release import Release, ReleaseKind
+from tacit.trusted.local_state import RankOneStep
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.statistics import DescentMoments, RatingCount, ResidualCovariance
 
 __all__ = ["ApproximateFrankWolfe", "approximate_eigenpair"]
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from tacit.budget import Accounting, PrivacyBudget
-from tacit.ledger import Ledger
+from tacit.accounting.budget import Accounting, PrivacyBudget
+from tacit.accounting.ledger import Ledger
 from tacit.models.rules import LocalRule
-from tacit.private.mechanism import Mechanism
+from tacit.trusted.mechanism import Mechanism
 
 __all__ = ["Algorithm", "Facts"]
 

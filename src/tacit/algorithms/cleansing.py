@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from tacit._validate import Count, Positive, Range, Seed, Validated, refuse
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
 from tacit.algorithms.preparation import (
     default_ridge,
     public_settings,
 )
-from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
 from tacit.models.neighbours import NeighbourRule
-from tacit.private.mechanism import Mechanism
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import ItemSums, ResidualCovariance
-from tacit.release import Release, ReleaseKind
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import ItemSums, ResidualCovariance
 
 __all__ = ["Cleansing"]
 

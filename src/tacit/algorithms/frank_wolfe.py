@@ -9,28 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import Positive, Range, Seed
+from tacit.accounting.budget import Sensitivity
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.eigen import OjaRate, OjaSteps, oja, start_block, top_eigenpair
 from tacit.algorithms.preparation import (
     Preparation,
     default_nuclear_norm,
     default_ridge,
 )
 from tacit.algorithms.schedule import Schedule, check_schedule, shares_of_rounds
-from tacit.budget import Sensitivity
-from tacit.ledger import Ledger
+from tacit.estimation.eigen import OjaRate, OjaSteps, oja, start_block, top_eigenpair
 from tacit.models.linear import RidgeRule
 from tacit.models.replay import ReplayRule
-from tacit.private.local import RankOneStep
-from tacit.private.mechanism import Mechanism
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import (
+from tacit.trusted.local_state import RankOneStep
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import (
     ResidualCovariance,
     ResidualEnergy,
     ResidualProduct,
     product_sensitivity,
 )
-from tacit.release import Release, ReleaseKind
 
 __all__ = ["FrankWolfe", "replay_rule"]
 

@@ -8,39 +8,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import Count, Range, Seed, Validated
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.popularity import popularity, positive
 from tacit.algorithms.preparation import (
     public_settings,
 )
-from tacit.algorithms.shrinkage import (
+from tacit.estimation.popularity import popularity, positive
+from tacit.estimation.spiked_covariance import (
     MOST_DIRECTIONS,
-    Setting,
+    NoiseModel,
     best_known,
     factors_by_products,
     factors_of_matrix,
     form_of,
     start_of_products,
 )
-from tacit.ledger import Ledger
 from tacit.models.implicit import InteractionRule
-from tacit.private.mechanism import Mechanism
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import (
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import (
     ItemCounts,
     ResidualCovariance,
     ResidualProduct,
     UserCount,
     product_sensitivity,
 )
-from tacit.release import Release, ReleaseKind
 
 __all__ = ["Interactions"]
 
 Floats = NDArray[np.float64]
 
 _COUNT_SHARE = 0.02
-_WIDTH = 5.0  # makes 1/4 what a factor's entries typically are (algorithms.shrinkage)
+_WIDTH = 5.0  # makes 1/4 what a factor's entries typically are (estimation.spiked_covariance)
 _USERS, _WEIGHTS = Release(ReleaseKind.USER_COUNT), Release(ReleaseKind.ITEM_WEIGHTS)
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 
@@ -58,10 +58,10 @@ class Interactions(Validated):
 
            E S_jk = |Omega| p_j p_k (1 + f_j . f_k).
 
-    3. Both tell the shares p, combined by their noise (algorithms.popularity).
+    3. Both tell the shares p, combined by their noise (estimation.popularity).
     4. S - |Omega| p p^T, with all that is along p taken off from both sides, so that errors of p
        do not pass for tastes; then F is what neither noise nor chance can have made
-       (algorithms.shrinkage, with q_j = p_j sqrt|Omega|), moved so that sum_j p_j f_j = 0. Items
+       (estimation.spiked_covariance, with q_j = p_j sqrt|Omega|), moved so that sum_j p_j f_j = 0. Items
        that S is not of have no tastes.
     5. Locally: models.implicit.InteractionRule.
 
@@ -150,14 +150,14 @@ class Interactions(Validated):
         fitted = float(np.sum(pairs * expected))
         fitted /= max(float(np.sum(expected**2) - np.sum(shares**4)), 1e-300)
         total = _within(fitted, users, shares.size)
-        setting = self._setting(shares, total, users, noise_sd / math.sqrt(2.0))
+        noise_model = self._noise_model(shares, total, users, noise_sd / math.sqrt(2.0))
         excess = pairs - total * expected
         np.fill_diagonal(excess, 0.0)
-        test = _test_vector(shares, setting)
+        test = _test_vector(shares, noise_model)
         along = excess @ test
         excess -= np.outer(shares, along) + np.outer(along, shares)
         excess += float(test @ along) * expected
-        return _centred(factors_of_matrix(excess, setting).loadings, shares)
+        return _centred(factors_of_matrix(excess, noise_model).loadings, shares)
 
     def _from_products(
         self, mechanism: Mechanism, facts: Facts, weights: Floats, users: float
@@ -166,8 +166,8 @@ class Interactions(Validated):
         shares = positive(weights, mechanism.noise_sd(_WEIGHTS))
         total = _within(float(shares.sum()) ** 2 / users, users, facts.n_items)
         shares /= shares.sum()
-        setting = self._setting(shares, total, users, mechanism.noise_sd(_product(1)))
-        test = _test_vector(shares, setting)
+        noise_model = self._noise_model(shares, total, users, mechanism.noise_sd(_product(1)))
+        test = _test_vector(shares, noise_model)
         bounds = self._bounds(facts)
 
         def product(block: Floats, step: int) -> Floats:
@@ -177,16 +177,18 @@ class Interactions(Validated):
             found = found - diagonal - total * np.outer(shares, shares @ block)
             return np.asarray(found - np.outer(shares, test @ found) + diagonal)
 
-        start = start_of_products(setting, self._columns(facts))
-        factors = factors_by_products(product, start, self.steps, setting)
+        start = start_of_products(noise_model, self._columns(facts))
+        factors = factors_by_products(product, start, self.steps, noise_model)
         return shares, _centred(factors.loadings, shares)
 
-    def _setting(self, shares: Floats, total: float, users: float, noise_sd: float) -> Setting:
+    def _noise_model(
+        self, shares: Floats, total: float, users: float, noise_sd: float
+    ) -> NoiseModel:
         """Return the numbers of the estimate; S_jk varies by chance by about users p_j p_k."""
-        return Setting(
+        return NoiseModel(
             shares * math.sqrt(total),
             noise_sd=noise_sd,
-            sampling=math.sqrt(users) * shares,
+            sampling_sd=math.sqrt(users) * shares,
             users=users,
             width=_WIDTH,
             single=1.0,
@@ -218,7 +220,7 @@ def _within(total: float, users: float, items: int) -> float:
     return min(max(total, users), users * items)
 
 
-def _test_vector(shares: Floats, setting: Setting) -> Floats:
+def _test_vector(shares: Floats, noise_model: NoiseModel) -> Floats:
     """Return a with a.p = 1 such that I - p a^T is a projection in the weights of the estimate."""
-    test = setting.weights() ** 2 * shares
+    test = noise_model.weights() ** 2 * shares
     return np.asarray(test / max(float(test @ shares), 1e-300))

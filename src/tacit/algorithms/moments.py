@@ -8,29 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import Count, Range, Seed, Validated
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.item_means import shrunk
 from tacit.algorithms.preparation import (
     default_ridge,
     public_settings,
 )
-from tacit.algorithms.shrinkage import (
+from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
+from tacit.estimation.empirical_bayes import shrunk
+from tacit.estimation.spiked_covariance import (
     MOST_DIRECTIONS,
     Factors,
-    Setting,
+    NoiseModel,
     best_known,
-    divided,
+    debias,
     factors_by_products,
     factors_of_matrix,
     form_of,
     start_of_products,
 )
-from tacit.algorithms.together import Coverage, classes_of_lengths, coverage
-from tacit.ledger import Ledger
 from tacit.models.linear import RidgeRule
-from tacit.private.mechanism import Mechanism
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import (
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import (
     ItemCounts,
     ResidualCovariance,
     ResidualProduct,
@@ -38,7 +39,6 @@ from tacit.private.statistics import (
     UserMoments,
     product_sensitivity,
 )
-from tacit.release import Release, ReleaseKind
 
 __all__ = ["HEADROOM", "MOST_LOST", "WIDE_HEADROOM", "Moments", "Spreads", "spreads_from"]
 
@@ -51,9 +51,9 @@ _SPREADS, _WEIGHTS, _EFFECTS = (
 _MOMENT = Release(ReleaseKind.COVARIANCE, (1,))
 _VAGUE = 100.0  # prior variance of the overall mean, in half ranges squared
 _LEGIBLE = 0.1  # of the users: noise in the weight of a class that is no more than that
-MOST_LOST = 4.0  # by which a second moment of scaled-down rows is made up for
+MOST_LOST = 4.0  # cap on the clipping-bias correction
 HEADROOM = 0.7  # rows are scaled down if their mean square passes so many times the average
-WIDE_HEADROOM = 1.0  # where what is lost by it cannot be made up for: in sums, and in products
+WIDE_HEADROOM = 1.0  # where the clipping bias cannot be corrected: in sums, and in products
 
 
 class Spreads(NamedTuple):
@@ -70,7 +70,7 @@ class _Items(NamedTuple):
 
     means: Floats
     doubt: Floats
-    rated: Coverage
+    rated: CoRatings
 
 
 _Share = Annotated[float, Range(0, 0.3, "(]")]
@@ -83,7 +83,7 @@ class Moments(Validated):
     1. Spreads: the overall mean g, the variance tau^2 of users' levels, that of a rating.
     2. Item weights sum_i e_ij/sqrt(d_i), e_ij = 1 where user i rated j, by classes of d_i where
        noise leaves them legible: the items' shares of all ratings, and how often pairs of items
-       are rated together, N_jk = sum_i e_ij e_ik / d_i (algorithms.together).
+       are rated together, N_jk = sum_i e_ij e_ik / d_i (estimation.cooccurrence).
     3. Item effects sum_i (y_ij - g - b_i)/sqrt(d_i), b_i the user's own shrunk level: over their
        weights, and shrunk as their noise asks, they give the item means m_j.
     4. The second moment. z_ij = y_ij - m_j - b_i, and
@@ -91,9 +91,9 @@ class Moments(Validated):
            S = sum_i z_i z_i^T / d_i + noise,   rows with mean square above s scaled down to it.
 
        of the 4000 items that are rated most, by their weights, if there are more. Its trace tells
-       how much was lost by scaling down, and that is made up for. In expectation
+       how much was lost by scaling down, and that bias is corrected. In expectation
        S_jk = N_jk (F F^T)_jk off the diagonal. F is what noise cannot have made
-       (algorithms.shrinkage); the noise decides how many directions. The diagonal tells how far
+       (estimation.spiked_covariance); the noise decides how many directions. The diagonal tells how far
        each item's ratings vary beyond F.
     5. Locally, all of a person's ratings count: u = (G_o^T D^-1 G_o + I)^-1 G_o^T D^-1 (y_o - m_o)
        with G = [tau 1, F], and scores are m + G u. D has what is not explained: the variance of
@@ -126,7 +126,7 @@ class Moments(Validated):
     steps: Annotated[int, Range(1, 100)] = 3
     """Noisy products, for "block"."""
     level_shrink: Annotated[float, Range(0, 1e6, "[)")] = 5.0
-    """A user's own level is taken as if she had so many more ratings at the item means: that of a
+    """A user's bias is taken as if she had so many more ratings at the item means: that of a
     rating over that of levels, the released variances, and this at the most."""
     max_ratings: Count | None = None
     """At most this many ratings of a user count in the releases; None: all."""
@@ -158,10 +158,10 @@ class Moments(Validated):
         items = self._items(mechanism, facts, spreads)
         told = float(items.rated.shares @ (items.means - spreads.overall) ** 2)
         spreads = spreads._replace(rating=max(spreads.rating - told, 0.05 * spreads.rating))
-        setting = Setting(
-            reach=items.rated.weights / math.sqrt(spreads.users),
+        noise_model = NoiseModel(
+            item_scale=items.rated.weights / math.sqrt(spreads.users),
             noise_sd=0.0,  # known once the release is made
-            sampling=math.sqrt(spreads.users) * spreads.rating * items.rated.shares,
+            sampling_sd=math.sqrt(spreads.users) * spreads.rating * items.rated.shares,
             users=spreads.users,
             single=self._headroom * spreads.rating,
             width=facts.rating_range[1] - facts.rating_range[0],
@@ -169,7 +169,7 @@ class Moments(Validated):
             seed=self.start_seed,
         )
         find = self._by_matrix if self._by_pairs else self._by_products
-        return self._rule(items, spreads, *find(mechanism, items, spreads, setting))
+        return self._rule(items, spreads, *find(mechanism, items, spreads, noise_model))
 
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""
@@ -191,11 +191,11 @@ class Moments(Validated):
         return spreads_from(sums[:3] / users, noise_sd / users, users, facts.rating_range)
 
     def _items(self, mechanism: Mechanism, facts: Facts, spreads: Spreads) -> _Items:
-        """Return the items' means and reach from their weights and effects."""
+        """Return the items' means and scales from their weights and effects."""
         noise_sd = mechanism.noise_sd(_WEIGHTS)
-        edges = self._classes(noise_sd, facts, spreads.users)
+        edges = self._strata(noise_sd, facts, spreads.users)
         counts = mechanism.release(_WEIGHTS, ItemCounts(facts.n_items, edges))
-        rated = coverage(np.atleast_2d(counts), noise_sd, edges, spreads.users)
+        rated = co_ratings(np.atleast_2d(counts), noise_sd, edges, spreads.users)
         overall = np.full(facts.n_items, spreads.overall)
         statistic = RowSums(self._residuals(overall, spreads, WIDE_HEADROOM))
         noise_sd = mechanism.noise_sd(_EFFECTS, statistic.sensitivity)
@@ -207,7 +207,7 @@ class Moments(Validated):
         return _Items(means, found.doubt, rated)
 
     def _by_matrix(
-        self, mechanism: Mechanism, items: _Items, spreads: Spreads, setting: Setting
+        self, mechanism: Mechanism, items: _Items, spreads: Spreads, noise_model: NoiseModel
     ) -> tuple[Factors, Floats]:
         """Release the second moment; return factors, and how items' own variances differ."""
         known = best_known(self.eigen, items.rated.weights)
@@ -216,25 +216,27 @@ class Moments(Validated):
         statistic = ResidualCovariance(bounds, (), bounds.norm, known)
         noise_sd = mechanism.noise_sd(_MOMENT, statistic.sensitivity)
         moment = mechanism.release(_MOMENT, statistic)
-        part = float(rated.singles.sum() / items.rated.singles.sum())
+        part = float(rated.inverse_counts.sum() / items.rated.inverse_counts.sum())
         lost = self._lost(float(np.trace(moment)) / part, items.rated, spreads)
         moment, noise_sd = lost * moment, lost * noise_sd
         swollen = np.diag(moment).copy()
         chance = max(1.0, HEADROOM * lost) * spreads.rating**2  # people differ in how they vary
-        setting = setting._replace(
-            reach=setting.reach[known],
+        noise_model = noise_model._replace(
+            item_scale=noise_model.item_scale[known],
             noise_sd=noise_sd / math.sqrt(2.0),
-            sampling=setting.sampling[known],
-            single=lost * setting.single,
-            most=min(setting.most, known.size),
+            sampling_sd=noise_model.sampling_sd[known],
+            single=lost * noise_model.single,
+            most=min(noise_model.most, known.size),
             uneven=noise_sd**2 / 2 + chance * rated.squares(),
         )
-        factors = divided(factors_of_matrix(moment, setting), setting.reach, rated.pairs())
+        factors = debias(
+            factors_of_matrix(moment, noise_model), noise_model.item_scale, rated.pairs()
+        )
         own = _own(swollen, noise_sd, rated, spreads.rating, factors)
         return _of_all(factors, own, known, items.rated)
 
     def _by_products(
-        self, mechanism: Mechanism, items: _Items, spreads: Spreads, setting: Setting
+        self, mechanism: Mechanism, items: _Items, spreads: Spreads, noise_model: NoiseModel
     ) -> tuple[Factors, Floats]:
         """Release products with the second moment; return factors. Own variances stay unknown."""
         bounds = self._residuals(items.means, spreads, self._headroom)
@@ -245,9 +247,9 @@ class Moments(Validated):
             return mechanism.release(_product(step), statistic)
 
         moment = product_sensitivity(bounds.norm, columns)
-        setting = setting._replace(noise_sd=mechanism.noise_sd(_product(1), moment))
-        start = start_of_products(setting, columns)
-        factors = factors_by_products(product, start, self.steps, setting)
+        noise_model = noise_model._replace(noise_sd=mechanism.noise_sd(_product(1), moment))
+        start = start_of_products(noise_model, columns)
+        factors = factors_by_products(product, start, self.steps, noise_model)
         return factors, np.zeros(items.means.size)
 
     def _rule(self, items: _Items, spreads: Spreads, factors: Factors, own: Floats) -> RidgeRule:
@@ -264,13 +266,13 @@ class Moments(Validated):
             source=ReleaseKind.COVARIANCE if self._by_pairs else ReleaseKind.PRODUCT,
         )
 
-    def _lost(self, trace: float, rated: Coverage, spreads: Spreads) -> float:
+    def _lost(self, trace: float, rated: CoRatings, spreads: Spreads) -> float:
         """Return by how much a second moment of this trace is too small: rows were scaled down."""
-        expected = float(rated.people @ self._left(rated.lengths, spreads))
+        expected = float(rated.stratum_sizes @ self._left(rated.lengths, spreads))
         return min(max(expected / max(trace, 1e-300), 1.0), MOST_LOST)
 
     def _left(self, lengths: Floats, spreads: Spreads) -> Floats:
-        """Return the variance that is left of a rating when a user's own level is taken off.
+        """Return the variance that is left of a rating when a user's bias is taken off.
 
         Her level is the sum of her d ratings over d + k.
         """
@@ -288,7 +290,7 @@ class Moments(Validated):
     def _headroom(self) -> float:
         """Over how many times the average mean square rows of the second moment are scaled down.
 
-        Products do not tell the trace, so what is lost cannot be made up for: less is taken off.
+        Products do not tell the trace, so the clipping bias cannot be corrected: less is taken off.
         """
         return HEADROOM if self._by_pairs else WIDE_HEADROOM
 
@@ -301,12 +303,12 @@ class Moments(Validated):
             bias_shrinkage=self.level_shrink, by_sqrt_count=True,
         )  # fmt: skip
 
-    def _classes(self, noise_sd: float, facts: Facts, users: float) -> tuple[int, ...]:
-        """Return the classes of lengths of lists: as many as noise leaves legible."""
+    def _strata(self, noise_sd: float, facts: Facts, users: float) -> tuple[int, ...]:
+        """Return the activity strata: as many as noise leaves legible."""
         if not self._by_pairs:
             return ()
         noise = noise_sd * math.sqrt(facts.n_items)
-        return classes_of_lengths(facts.n_items, _LEGIBLE * users / max(noise, 1e-300))
+        return activity_strata(facts.n_items, _LEGIBLE * users / max(noise, 1e-300))
 
     @property
     def _by_pairs(self) -> bool:
@@ -341,7 +343,7 @@ def spreads_from(
 
 
 def _of_all(
-    factors: Factors, own: Floats, known: NDArray[np.int64], rated: Coverage
+    factors: Factors, own: Floats, known: NDArray[np.int64], rated: CoRatings
 ) -> tuple[Factors, Floats]:
     """Return factors and own variances of all items from those of the best-known ones.
 
@@ -359,17 +361,19 @@ def _of_all(
 
 
 def _own(
-    swollen: Floats, noise_sd: float, rated: Coverage, rating: float, factors: Factors
+    swollen: Floats, noise_sd: float, rated: CoRatings, rating: float, factors: Factors
 ) -> Floats:
     """Return how far the variance that is left of each item's ratings is from the average.
 
     The diagonal of the second moment tells it, and is as uncertain as its noise and its weights.
     """
-    measured = swollen / rated.singles
+    measured = swollen / rated.inverse_counts
     gaps = measured - np.sum(factors.loadings**2, axis=1)
     gaps -= float(rated.shares @ gaps)
-    alone = (1 / (rated.people * rated.lengths)) @ rated.held**2  # the diagonal of squares
-    variances = (noise_sd**2 + 2 * rating**2 * alone) / rated.singles**2
+    alone = (
+        1 / (rated.stratum_sizes * rated.lengths)
+    ) @ rated.stratum_weights**2  # the diagonal of squares
+    variances = (noise_sd**2 + 2 * rating**2 * alone) / rated.inverse_counts**2
     variances += (measured * rated.error) ** 2
     return shrunk(gaps, variances, 0.02 * rating).estimates
 

@@ -7,14 +7,14 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from tacit._validate import Positive, Range, Seed
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.eigen import start_block
 from tacit.algorithms.preparation import Preparation, default_ridge
-from tacit.ledger import Ledger
+from tacit.estimation.eigen import start_block
 from tacit.models.linear import RidgeRule
-from tacit.private.mechanism import Mechanism
-from tacit.private.statistics import FactorGradient
-from tacit.release import Release, ReleaseKind
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.statistics import FactorGradient
 
 __all__ = ["NoisyGradient"]
 

@@ -8,20 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._validate import Count, Positive, Range, Seed, Validated
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.item_means import item_means
-from tacit.algorithms.row_norms import (
+from tacit.estimation.empirical_bayes import item_means
+from tacit.estimation.row_norms import (
     NORM_SHARE,
     NORMS,
     default_row_norm,
     norm_edges,
     row_norm_of,
 )
-from tacit.ledger import Ledger
-from tacit.private.mechanism import Mechanism
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import ItemSums, RowNorms, UserCount
-from tacit.release import Release, ReleaseKind
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import ItemSums, RowNorms, UserCount
 
 __all__ = [
     "BudgetShare",

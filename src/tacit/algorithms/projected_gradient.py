@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from tacit._validate import Positive, Range
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
 from tacit.algorithms.preparation import Preparation
 from tacit.algorithms.schedule import Schedule, check_schedule, shares_of_rounds
-from tacit.ledger import Ledger
 from tacit.models.filling import FillingRule
-from tacit.private.local import LinearStep
-from tacit.private.mechanism import Mechanism
-from tacit.private.statistic import outer_product
-from tacit.private.statistics import FilledCovariance
-from tacit.release import Release, ReleaseKind
+from tacit.trusted.local_state import LinearStep
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.statistic import outer_product
+from tacit.trusted.statistics import FilledCovariance
 
 __all__ = ["ProjectedGradient", "longest_filled_rows", "project_on_ball"]
 

@@ -8,20 +8,20 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from tacit._validate import Count, Seed, refuse
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.eigen import OjaRate, OjaSteps, oja, start_block
 from tacit.algorithms.preparation import BudgetShare, Preparation
-from tacit.ledger import Ledger
+from tacit.estimation.eigen import OjaRate, OjaSteps, oja, start_block
 from tacit.models.linear import ProjectionRule
-from tacit.private.mechanism import Mechanism
-from tacit.private.rows import RowBounds
-from tacit.private.statistics import (
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistics import (
     RatingCount,
     ResidualCovariance,
     ResidualProduct,
     product_sensitivity,
 )
-from tacit.release import Release, ReleaseKind
 
 __all__ = ["SVD"]
 

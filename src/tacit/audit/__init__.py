@@ -1,6 +1,6 @@
 """Attacks on our own promise: a privacy claim that nobody tried to break is a guess.
 
-Every part makes up people, so that it knows everything, and attacks what is done to their ratings.
+Every part attacks what is done to the ratings of synthetic people, of whom it knows everything.
 None of them is ever given anyone's ratings; a model file is asked for its certificate only, and the
 configuration that it names is attacked.
 """
@@ -17,9 +17,9 @@ from tacit.audit.result import Audit
 from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
+    from tacit.accounting.budget import PrivacyBudget
     from tacit.algorithms import Algorithm
-    from tacit.audit.subjects import Subject
-    from tacit.budget import PrivacyBudget
+    from tacit.audit.target import Target
     from tacit.models import Model
 
 __all__ = ["PARTS", "Audit", "Finding", "Scale", "audit"]
@@ -70,7 +70,7 @@ def audit(
     Args:
         target: a config such as `Moments()`, or a model; its certificate is checked too.
         budget: what is promised; for a model it is the certificate's.
-        rating_range: of the made-up ratings; for a model it is the model's.
+        rating_range: of the synthetic ratings; for a model it is the model's.
         parts: which attacks to run, of PARTS.
         scale: how much work to do.
         progress: called with (part, steps done, steps in all) when a part has planned its steps,
@@ -84,9 +84,9 @@ def audit(
         return _audit_model(target, budget, wanted, scale, progress)
     if budget is None:
         raise ConfigError("budget=None: give a PrivacyBudget, the promise that is attacked")
-    from tacit.audit.subjects import Subject
+    from tacit.audit.target import Target
 
-    subject = Subject(target, budget, rating_range)
+    subject = Target(target, budget, rating_range)
     return Audit(subject.name, budget, _attacked(subject, wanted, scale, progress), scale.seed)
 
 
@@ -98,14 +98,14 @@ def _audit_model(
     progress: Progress | None,
 ) -> Audit:
     """Check a model's certificate, and attack the configuration that it names."""
-    from tacit.audit.subjects import subject_of_model
+    from tacit.audit.target import target_of_model
 
     if budget is not None:
         raise ConfigError("budget: leave it out for a model, whose certificate names it")
     checked = _certificate(model)
     if model.certificate.budget is None:
         return Audit(model.rule.kind, None, (checked,), scale.seed)
-    subject = subject_of_model(model)
+    subject = target_of_model(model)
     findings = (checked, *_attacked(subject, parts, scale, progress))
     return Audit(subject.name, subject.budget, findings, scale.seed)
 
@@ -135,26 +135,23 @@ def _checked(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _attacked(
-    subject: "Subject",
+    subject: "Target",
     parts: tuple[str, ...],
     scale: Scale,
     progress: Progress | None,
 ) -> tuple[Finding, ...]:
-    """Run the parts, each in a module of its own name but for the hunter's."""
+    """Run the parts, each in the module of its own name."""
     findings: list[Finding] = []
     for part in parts:
         steps = Steps(partial(progress, part) if progress else None)
-        home = import_module(f"tacit.audit.{_HOMES.get(part, part)}")
+        home = import_module(f"tacit.audit.{part}")
         findings += getattr(home, part)(subject, steps=steps, **_options(part, scale))
     return tuple(findings)
 
 
-_HOMES = {"sensitivity": "hunting"}
-
-
 def _options(part: str, scale: Scale) -> dict[str, Any]:
     """Return how hard a part should try."""
-    from tacit.audit.hunting import QUICK, Effort
+    from tacit.audit.sensitivity import QUICK, Effort
 
     seed = scale.seed or 0
     options: dict[str, dict[str, Any]] = {

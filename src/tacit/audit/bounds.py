@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.budget import epsilon_of
+from tacit.accounting.budget import epsilon_of
 
 __all__ = [
-    "Counts",
+    "GuessCounts",
     "best_threshold",
     "count",
     "epsilon_at_least",
@@ -37,12 +37,12 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Bound = Callable[["Counts"], float]
+Bound = Callable[["GuessCounts"], float]
 
 _THRESHOLDS = 100  # tried when one is chosen
 
 
-class Counts(NamedTuple):
+class GuessCounts(NamedTuple):
     """How often a guesser said "with her": in games without her, and in games with her."""
 
     false_positives: int
@@ -69,7 +69,7 @@ def rate_at_most(successes: int, trials: int, miss: float) -> float:
     return 1.0 - rate_at_least(trials - successes, trials, miss)
 
 
-def epsilon_at_least(counts: Counts, delta: float, miss: float) -> float:
+def epsilon_at_least(counts: GuessCounts, delta: float, miss: float) -> float:
     """Return an epsilon below which no (epsilon, delta)-private process gives such counts.
 
     Both directions follow from the same two bounds, each of which takes half of `miss`.
@@ -80,7 +80,7 @@ def epsilon_at_least(counts: Counts, delta: float, miss: float) -> float:
     return max(0.0, forward, backward)
 
 
-def mu_at_least(counts: Counts, miss: float) -> float:
+def mu_at_least(counts: GuessCounts, miss: float) -> float:
     """Return a cost mu below which no process that is private in Gaussian terms gives them."""
     from scipy.special import ndtri
 
@@ -90,12 +90,12 @@ def mu_at_least(counts: Counts, miss: float) -> float:
     return max(0.0, float(ndtri(low) - ndtri(high)))
 
 
-def gaussian_epsilon_at_least(counts: Counts, delta: float, miss: float) -> float:
+def gaussian_epsilon_at_least(counts: GuessCounts, delta: float, miss: float) -> float:
     """Return the epsilon that the cost of `mu_at_least` has at this delta."""
     return epsilon_of(mu_at_least(counts, miss), delta)
 
 
-def _rates(counts: Counts, miss: float) -> tuple[float, float]:
+def _rates(counts: GuessCounts, miss: float) -> tuple[float, float]:
     """Bound the true positives from below and the false positives from above."""
     low = rate_at_least(counts.true_positives, counts.with_her, miss / 2)
     high = rate_at_most(counts.false_positives, counts.without, miss / 2)
@@ -106,10 +106,10 @@ def _log_ratio(above: float, below: float) -> float:
     return math.log(above / below) if above > 0.0 and below > 0.0 else 0.0
 
 
-def count(without: Floats, with_her: Floats, threshold: float) -> Counts:
+def count(without: Floats, with_her: Floats, threshold: float) -> GuessCounts:
     """Count the scores that pass a threshold, in either world."""
     false, true = int(np.sum(without > threshold)), int(np.sum(with_her > threshold))
-    return Counts(false, without.size, true, with_her.size)
+    return GuessCounts(false, without.size, true, with_her.size)
 
 
 def best_threshold(without: Floats, with_her: Floats, bound: Bound) -> float:

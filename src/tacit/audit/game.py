@@ -1,6 +1,6 @@
 """The distinguishing game: many fits with a crafted person and without her; who can tell?
 
-The person is the one that moves the releases of a whole fit furthest, as far as the hunter finds
+The person is the one that moves the releases of a whole fit furthest, as far as the search finds
 one. Two guessers play:
 
 - one sees every release, knows everyone else, and uses the likelihood ratio: no guesser does
@@ -21,25 +21,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting.budget import Neighbours
 from tacit.audit.bounds import (
-    Counts,
+    GuessCounts,
     best_threshold,
     count,
     epsilon_at_least,
     gaussian_epsilon_at_least,
 )
+from tacit.audit.exact_sums import kept_items, opened_run
 from tacit.audit.finding import Finding
-from tacit.audit.hunting import QUICK, Effort, Pair, total_cost_hunt
-from tacit.audit.learned import Named, features, learned_scores
-from tacit.audit.made_up import World, made_up_world
-from tacit.audit.opening import kept_items, opened_run
+from tacit.audit.learned_attack import Named, features, learned_scores
+from tacit.audit.population import World, synthetic_world
 from tacit.audit.progress import UNTOLD, Steps
-from tacit.audit.subjects import Subject
-from tacit.budget import Neighbours
+from tacit.audit.sensitivity import QUICK, Effort, Pair, total_cost_search
+from tacit.audit.target import Target
+from tacit.data.ratings import Ratings
 from tacit.engines import ThreadEngine
 from tacit.errors import ConfigError, TacitWarning
-from tacit.fitting import fit
-from tacit.ratings import Ratings
+from tacit.fitting.fit import fit
 
 __all__ = [
     "CONFIDENCE",
@@ -73,7 +73,7 @@ _LEAST = 20
 class Match:
     """The two worlds of a game: `pair.before` is the person, `pair.after` is in her place."""
 
-    subject: Subject
+    subject: Target
     world: World
     pair: Pair
     trials: int
@@ -94,7 +94,7 @@ class Match:
 
 
 def game(
-    subject: Subject,
+    subject: Target,
     *,
     trials: int = 500,
     seed: int | None = None,
@@ -113,7 +113,7 @@ def game(
     if trials < _LEAST:
         raise ConfigError(f"trials={trials!r}: expected a whole number of at least {_LEAST}")
     steps.plan(4 * trials)
-    world = made_up_world(subject, seed or 0)
+    world = synthetic_world(subject, seed or 0)
     pair = crafted(subject, world, seed=seed or 0, effort=effort)
     match = Match(subject, world, pair, trials, seed, steps)
     told = (
@@ -132,7 +132,7 @@ def game(
     ]
 
 
-def noticed_noise(subject: Subject, pair: Pair, trials: int) -> float:
+def noticed_noise(subject: Target, pair: Pair, trials: int) -> float:
     """Return how little noise there must be, over what is due, for a usual game to notice.
 
     It is what the likelihood ratio of this pair would prove, in the Gaussian form, if as many
@@ -143,18 +143,18 @@ def noticed_noise(subject: Subject, pair: Pair, trials: int) -> float:
     budget = subject.budget
     for noise in np.arange(1.0, 0.0, -0.01):
         right = round(trials * float(ndtr(pair.change / noise / 2)))
-        counts = Counts(trials - right, trials, right, trials)
+        counts = GuessCounts(trials - right, trials, right, trials)
         if gaussian_epsilon_at_least(counts, budget.delta, _MISS) > budget.epsilon:
             return float(noise)
     return 0.0
 
 
-def crafted(subject: Subject, world: World, *, seed: int, effort: Effort) -> Pair:
+def crafted(subject: Target, world: World, *, seed: int, effort: Effort) -> Pair:
     """Return the pair of rows that a whole fit tells apart best, as far as one is found."""
     everyone = world.ratings(world.others[0])
     run = opened_run(subject, everyone, everyone, present=True, seed=seed)
-    hunt = total_cost_hunt(run.releases, world, np.random.default_rng(seed), effort)
-    return hunt.worst(subject.budget.neighbours)
+    pair_search = total_cost_search(run.releases, world, np.random.default_rng(seed), effort)
+    return pair_search.worst(subject.budget.neighbours)
 
 
 def likelihood_ratios(match: Match) -> Played:
@@ -199,7 +199,7 @@ def _shown(match: Match, ratings: Ratings, seed: int | None) -> Named:
     subject = match.subject
     top = kept_items(subject, ratings.n_items) if subject.narrowed else None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TacitWarning)  # settings of made-up ratings leak nothing
+        warnings.simplefilter("ignore", TacitWarning)  # settings of synthetic ratings leak nothing
         model = fit(
             ratings,
             subject.algorithm,
@@ -216,7 +216,7 @@ def _shown(match: Match, ratings: Ratings, seed: int | None) -> Named:
     return features(model, [row for row in rows if row is not None])
 
 
-def _findings(subject: Subject, guesser: str, played: Played, told: str) -> list[Finding]:
+def _findings(subject: Target, guesser: str, played: Played, told: str) -> list[Finding]:
     """Return what a guesser's scores prove, in both forms of the bound."""
     budget = subject.budget
     counts = {
@@ -240,12 +240,12 @@ def _findings(subject: Subject, guesser: str, played: Played, told: str) -> list
     ]
 
 
-def _judged(played: Played, bound: Callable[[Counts], float]) -> float:
+def _judged(played: Played, bound: Callable[[GuessCounts], float]) -> float:
     """Choose the threshold on one half and count on the other."""
     return bound(count(*played.judge, best_threshold(*played.choose, bound)))
 
 
-def _judged_in_the_middle(played: Played, bound: Callable[[Counts], float]) -> float:
+def _judged_in_the_middle(played: Played, bound: Callable[[GuessCounts], float]) -> float:
     """Count all scores where the best threshold is known in advance."""
     if played.middle is None:
         return _judged(played, bound)

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.guessing import Guesses, area_under_curve
-from tacit.audit.people import stream
-from tacit.audit.probes import StatedSum, released
+from tacit.accounting.budget import PrivacyBudget
+from tacit.audit.advantage import Guesses, area_under_curve
+from tacit.audit.observe import StatedSum, released
+from tacit.audit.population import stream
 from tacit.audit.progress import UNTOLD, Steps
-from tacit.budget import PrivacyBudget
+from tacit.data.ratings import Ratings
 from tacit.models.rules import Floats
-from tacit.ratings import Ratings
 
 __all__ = ["Grid", "grain", "guess_sums", "guesses_by", "reach", "reachable"]
 

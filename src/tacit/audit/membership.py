@@ -14,13 +14,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting.budget import Neighbours, PrivacyBudget
+from tacit.audit.advantage import Guesses, area_under_curve, epsilon_limit, exact_limit
 from tacit.audit.finding import Finding
-from tacit.audit.guessing import Guesses, area_under_curve, epsilon_limit, exact_limit
-from tacit.audit.learning import Learned
-from tacit.audit.people import LEVELS, Insider, Levels, law_of, published, stream
+from tacit.audit.learned_attack import Learned
+from tacit.audit.population import LEVELS, Insider, Levels, law_of, published, stream
 from tacit.audit.progress import UNTOLD, Steps
-from tacit.audit.subjects import Subject
-from tacit.budget import Neighbours, PrivacyBudget
+from tacit.audit.target import Target
 from tacit.models import Model
 from tacit.models.rules import Floats
 
@@ -90,13 +90,13 @@ def _guesses(seen: Floats, coins: NDArray[np.bool_], trials: int) -> Guesses:
 
 
 def membership_guesses(
-    subject: Subject,
+    subject: Target,
     budget: PrivacyBudget | None,
     trials: int,
     seed: int,
     steps: Steps = UNTOLD,
 ) -> dict[str, Guesses]:
-    """Attack models of made-up people under one budget, for every attacker of VIEWS."""
+    """Attack models of synthetic people under one budget, for every attacker of VIEWS."""
     law = law_of(_ITEMS, seed, implicit=subject.implicit)
     others = law.draw(_USERS - 1, stream(seed, 3))
     rows = two_rows(_ITEMS, subject.budget.neighbours)
@@ -104,7 +104,7 @@ def membership_guesses(
 
 
 def membership(
-    subject: Subject,
+    subject: Target,
     seed: int = 0,
     *,
     epsilons: Sequence[float] = (),

@@ -1,9 +1,9 @@
 """Noise: is it what the ledger says, does nothing repeat in it, and do its low bits tell anything?
 
-A method is run on made-up people, over and over. What each release would be without noise is taken
-off it. What is left, over the sd in the ledger, must be standard normal: all of it, each release by
-itself, whatever came before. A symmetric matrix is averaged with its transpose, so that above the
-diagonal it has the sd over sqrt2.
+A method is run on synthetic people, over and over. What each release would be without noise is
+taken off it. What is left, over the sd in the ledger, must be standard normal: all of it, each
+release by itself, whatever came before. A symmetric matrix is averaged with its transpose, so that
+above the diagonal it has the sd over sqrt2.
 
 A sound sampler fails each test once in 10^4 runs (`ALARM`). The test of the law must also notice a
 sd that is 10 % off: otherwise there was too little noise to look at, and nothing is shown.
@@ -17,16 +17,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting.budget import Neighbours
+from tacit.audit.advantage import exact_limit
 from tacit.audit.finding import Finding
-from tacit.audit.guessing import exact_limit
 from tacit.audit.low_bits import Grid, guess_sums
-from tacit.audit.made_up import made_up_world
-from tacit.audit.probes import Heard, StatedSum, overheard, released
+from tacit.audit.observe import Heard, StatedSum, overheard, released
+from tacit.audit.population import synthetic_world
 from tacit.audit.progress import UNTOLD, Steps
-from tacit.audit.subjects import Subject
-from tacit.budget import Neighbours
+from tacit.audit.target import Target
+from tacit.data.ratings import Ratings
 from tacit.models.rules import Floats
-from tacit.ratings import Ratings
 
 __all__ = ["ALARM", "chi_squared", "coarse_law", "correlation", "noise", "noise_of", "spread"]
 
@@ -49,7 +49,7 @@ Noise = dict[str, list[Floats]]
 
 
 def noise_of(
-    subject: Subject, ratings: Ratings, seeds: Iterable[int], steps: Steps = UNTOLD
+    subject: Target, ratings: Ratings, seeds: Iterable[int], steps: Steps = UNTOLD
 ) -> Noise:
     """Return the noise of every release over its sd, by name, one array for each fit."""
     found: Noise = defaultdict(list)
@@ -129,12 +129,12 @@ def coarse_law(units: NDArray[np.int64], bits: int) -> tuple[float, int]:
     return float(np.sum((counts - wanted) ** 2 / wanted)), counts.size - 1
 
 
-def noise(subject: Subject, seed: int = 0, *, steps: Steps = UNTOLD) -> list[Finding]:
+def noise(subject: Target, seed: int = 0, *, steps: Steps = UNTOLD) -> list[Finding]:
     """Look at the noise of every release of a method, and attack its low bits.
 
     Seeds make it repeatable: the sampler is the one that is always used, fed with other words.
     """
-    ratings = made_up_world(subject, seed, _USERS, _ITEMS).ratings(None)
+    ratings = synthetic_world(subject, seed, _USERS, _ITEMS).ratings(None)
     first = seed * 1_000_000
     one = noise_of(subject, ratings, [first])
     size = sum(values.size for each in one.values() for values in each)
@@ -154,7 +154,7 @@ def _pooled(noise: Noise) -> Floats:
     return np.concatenate([values for each in noise.values() for values in each])
 
 
-def _law(subject: Subject, noise: Noise) -> Finding:
+def _law(subject: Target, noise: Noise) -> Finding:
     """Compare all noise with the normal law, at the stated sd and beside it."""
     from scipy.stats import chi2
 
@@ -173,7 +173,7 @@ def _law(subject: Subject, noise: Noise) -> Finding:
     )
 
 
-def _shapes(subject: Subject, noise: Noise) -> list[Finding]:
+def _shapes(subject: Target, noise: Noise) -> list[Finding]:
     """Compare the sd of each release, and of each part of a symmetric one, with the stated one."""
     from scipy.special import ndtri
 
@@ -195,7 +195,7 @@ def _shapes(subject: Subject, noise: Noise) -> list[Finding]:
     ]
 
 
-def _independence(subject: Subject, noise: Noise) -> Finding:
+def _independence(subject: Target, noise: Noise) -> Finding:
     """Look for noise that comes again."""
     from scipy.special import ndtri
 
@@ -213,7 +213,7 @@ def _independence(subject: Subject, noise: Noise) -> Finding:
     )
 
 
-def _coarse(ratings: Ratings, subject: Subject, seed: int) -> Finding:
+def _coarse(ratings: Ratings, subject: Target, seed: int) -> Finding:
     """Count every point of a grid that is so coarse that rounding shows."""
     from scipy.stats import chi2
 
@@ -235,7 +235,7 @@ def _coarse(ratings: Ratings, subject: Subject, seed: int) -> Finding:
     )
 
 
-def _low_bits(ratings: Ratings, subject: Subject, seed: int, steps: Steps) -> list[Finding]:
+def _low_bits(ratings: Ratings, subject: Target, seed: int, steps: Steps) -> list[Finding]:
     """Attack the low bits of the sampler that is used, and as a control of the idealised one.
 
     Always under `replace`: the number of users is known there, and so the grid is the finest.

@@ -1,6 +1,6 @@
 """Certificates of older versions: settings were text only, and this reads them back from it.
 
-Nothing but `audit.subjects` may use it, for certificates that have no `method`.
+Nothing but `audit.target` may use it, for certificates that have no `method`.
 """
 
 import json
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from tacit.accounting.certificate import Certificate, Method
 from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS, Facts
-from tacit.certificate import Certificate, Method
 
 __all__ = ["method_in_text"]
 

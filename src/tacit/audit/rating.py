@@ -11,13 +11,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tacit.accounting.promise import percent, two_lists
+from tacit.audit.exact_sums import Opened, opened_run
 from tacit.audit.finding import Finding
-from tacit.audit.hunting import SLACK, Effort, Hunt, Pair, alike, hunt_of, some, total_cost_hunt
-from tacit.audit.made_up import Row, World, made_up_world
-from tacit.audit.opening import Opened, opened_run
+from tacit.audit.population import Row, World, synthetic_world
 from tacit.audit.progress import UNTOLD, Steps
-from tacit.audit.subjects import Subject
-from tacit.promise import percent, two_lists
+from tacit.audit.sensitivity import (
+    SLACK,
+    Effort,
+    Pair,
+    PairSearch,
+    alike,
+    pair_search_of,
+    some,
+    total_cost_search,
+)
+from tacit.audit.target import Target
 
 __all__ = ["rating", "worst_rating"]
 
@@ -28,9 +37,9 @@ _HOW = (
 
 
 def rating(
-    subject: Subject, *, seed: int = 0, effort: Effort | None = None, steps: Steps = UNTOLD
+    subject: Target, *, seed: int = 0, effort: Effort | None = None, steps: Steps = UNTOLD
 ) -> list[Finding]:
-    """Hunt for a single rating that costs most, in every release and in the whole fit.
+    """Search for a single rating that costs most, in every release and in the whole fit.
 
     Args:
         subject: what is attacked.
@@ -39,7 +48,7 @@ def rating(
         steps: counts runs of alike releases that were attacked, and the whole fit.
     """
     effort = effort or Effort()
-    world = made_up_world(subject, seed)
+    world = synthetic_world(subject, seed)
     everyone = world.ratings(world.others[0])
     run = opened_run(subject, everyone, everyone, present=True, seed=seed)
     small = World(world.others[:5], world.rating_range, world.implicit)
@@ -50,27 +59,27 @@ def rating(
         found.append(_of_releases(subject, group, small, (seed, effort)))
         steps.step()
     rng = np.random.default_rng(seed)
-    whole = worst_rating(total_cost_hunt(run.releases, small, rng, effort)).change
+    whole = worst_rating(total_cost_search(run.releases, small, rng, effort)).change
     total = math.sqrt(math.fsum(release.entry.mu**2 for release in run.releases))
     steps.step()
     return [*found, _finding(subject, "the whole fit", whole, total)]
 
 
 def _of_releases(
-    subject: Subject, releases: list[Opened], world: World, search: tuple[int, Effort]
+    subject: Target, releases: list[Opened], world: World, search: tuple[int, Effort]
 ) -> Finding:
     """Attack some of a run of alike releases, and report the one that was moved furthest."""
     seed, effort = search
     found = []
     for release in some(releases, effort):
-        hunt = hunt_of(release, world, np.random.default_rng(seed), effort)
-        found.append((worst_rating(hunt).change / release.entry.noise_sd, release.entry.mu))
+        pair_search = pair_search_of(release, world, np.random.default_rng(seed), effort)
+        found.append((worst_rating(pair_search).change / release.entry.noise_sd, release.entry.mu))
     cost, paid = max(found, key=lambda each: each[0] / each[1])
     first, last = releases[0].entry.name, releases[-1].entry.name
     return _finding(subject, first if first == last else f"{first} to {last}", cost, paid)
 
 
-def _finding(subject: Subject, name: str, cost: float, paid: float) -> Finding:
+def _finding(subject: Target, name: str, cost: float, paid: float) -> Finding:
     relation = subject.budget.neighbours
     limit = two_lists(relation, paid)
     return Finding(
@@ -85,40 +94,44 @@ def _finding(subject: Subject, name: str, cost: float, paid: float) -> Finding:
     )
 
 
-def worst_rating(hunt: Hunt) -> Pair:
+def worst_rating(pair_search: PairSearch) -> Pair:
     """Return the worst pair found whose rows differ in one rating."""
-    found = sorted(_proposed(hunt), key=lambda pair: -pair.change)[: hunt.effort.starts]
-    return max((_improved(hunt, pair) for pair in found), key=lambda pair: pair.change)
+    found = sorted(_proposed(pair_search), key=lambda pair: -pair.change)[
+        : pair_search.effort.starts
+    ]
+    return max((_improved(pair_search, pair) for pair in found), key=lambda pair: pair.change)
 
 
-def _proposed(hunt: Hunt) -> Iterator[Pair]:
+def _proposed(pair_search: PairSearch) -> Iterator[Pair]:
     """Yield rows beside the same rows with one item's rating withheld, given or changed."""
-    for row in hunt.proposals():
-        item = int(hunt.rng.integers(hunt.world.n_items))
-        yield from (hunt.pair(row, after) for after in _with(row, item, _values(hunt.world)))
+    for row in pair_search.proposals():
+        item = int(pair_search.rng.integers(pair_search.world.n_items))
+        yield from (
+            pair_search.pair(row, after) for after in _with(row, item, _values(pair_search.world))
+        )
 
 
-def _improved(hunt: Hunt, pair: Pair) -> Pair:
+def _improved(pair_search: PairSearch, pair: Pair) -> Pair:
     """Improve a pair item by item until nothing helps, or patience ends."""
-    for _ in range(hunt.effort.rounds):
+    for _ in range(pair_search.effort.rounds):
         before = pair
-        for item in hunt.rng.permutation(hunt.world.n_items).tolist():
-            pair = max((pair, *_changed(hunt, pair, item)), key=lambda each: each.change)
+        for item in pair_search.rng.permutation(pair_search.world.n_items).tolist():
+            pair = max((pair, *_changed(pair_search, pair, item)), key=lambda each: each.change)
         if pair.change <= before.change * SLACK:
             break
     return pair
 
 
-def _changed(hunt: Hunt, pair: Pair, item: int) -> Iterator[Pair]:
+def _changed(pair_search: PairSearch, pair: Pair, item: int) -> Iterator[Pair]:
     """Yield pairs with other ratings of an item: the same in both rows unless it is the one."""
     before, after = pair.before, pair.after
     if after is None:
         return
-    values = (*_values(hunt.world), float(hunt.rng.uniform(*hunt.world.ends)))
+    values = (*_values(pair_search.world), float(pair_search.rng.uniform(*pair_search.world.ends)))
     alone = not np.array_equal(before[item], after[item], equal_nan=True)
     for one in _with(before, item, values):
         others = values if alone else one[item : item + 1]
-        yield from (hunt.pair(one, other) for other in _with(after, item, others))
+        yield from (pair_search.pair(one, other) for other in _with(after, item, others))
 
 
 def _with(row: Row, item: int, values: "tuple[float, ...] | Row") -> Iterator[Row]:

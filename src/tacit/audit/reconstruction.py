@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tacit.accounting.budget import PrivacyBudget, mu_of
 from tacit.audit.finding import Finding, Interval
-from tacit.audit.learning import Learned
-from tacit.audit.people import Insider, Law, Levels, law_of, published, stream
+from tacit.audit.learned_attack import Learned
+from tacit.audit.population import Insider, Law, Levels, law_of, published, stream
 from tacit.audit.progress import UNTOLD, Steps
-from tacit.audit.subjects import Subject
-from tacit.budget import PrivacyBudget, mu_of
+from tacit.audit.target import Target
 from tacit.models import Model
 from tacit.models.rules import Floats
 
@@ -176,7 +176,7 @@ def read_limit(budget: PrivacyBudget, blind: float) -> float:
 
 
 def read_rows(
-    subject: Subject,
+    subject: Target,
     budget: PrivacyBudget | None,
     people: int,
     seed: int,
@@ -202,7 +202,7 @@ def steps_of_reading(people: int) -> int:
 
 
 def reconstruction(
-    subject: Subject,
+    subject: Target,
     seed: int = 0,
     *,
     epsilons: Sequence[float] = (),

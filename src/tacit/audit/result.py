@@ -7,8 +7,8 @@ from itertools import groupby
 from textwrap import wrap
 from typing import Any
 
+from tacit.accounting.budget import PrivacyBudget
 from tacit.audit.finding import Finding
-from tacit.budget import PrivacyBudget
 from tacit.errors import ConfigError
 
 __all__ = ["QUESTIONS", "Audit", "check_page"]
@@ -86,8 +86,8 @@ class Audit:
         if not self.findings:
             return "NOTHING WAS ATTACKED"
         told = "; ".join(
-            f"{finding.part}, {finding.subject}: {_number(finding.measured)}"
-            f"{_between(finding)} where {_number(finding.limit)} is the limit"
+            f"{finding.part}, {finding.subject}: {_measured_text(finding.measured)}"
+            f"{_between(finding)} where {_measured_text(finding.limit)} is the limit"
             for finding in self.broken
         )
         return f"DOES NOT HOLD: {told}"
@@ -113,7 +113,7 @@ class Audit:
 
     def _about(self) -> str:
         noise = "the operating system" if self.seed is None else f"seed {self.seed}"
-        return f"Made-up people only. Noise of the game: {noise}."
+        return f"Synthetic people only. Noise of the game: {noise}."
 
 
 _HEADS = ("", "part", "what", "found", "interval", "limit", "claim", "attack")
@@ -160,7 +160,7 @@ _WIDTHS = {"found": 9, "interval": 16, "limit": 9, "share": 6}
 
 def _cells(finding: Finding) -> dict[str, str]:
     """Return the numbers of a finding as text, by column."""
-    cells = {"found": _number(finding.measured), "limit": _number(finding.limit)}
+    cells = {"found": _measured_text(finding.measured), "limit": _measured_text(finding.limit)}
     share = finding.measured / finding.limit if finding.limit else math.nan
     if finding.interval:
         return cells | {"interval": _interval(finding)}
@@ -190,7 +190,7 @@ def _between(finding: Finding) -> str:
     return f" ({_interval(finding)})" if finding.interval else ""
 
 
-def _number(value: float) -> str:
+def _measured_text(value: float) -> str:
     return f"{value:.4g}" if math.isfinite(value) else "-"
 
 
@@ -200,9 +200,9 @@ def _html_row(finding: Finding) -> str:
         verdict,
         finding.part,
         finding.subject,
-        _number(finding.measured),
+        _measured_text(finding.measured),
         _interval(finding),
-        _number(finding.limit),
+        _measured_text(finding.limit),
         finding.claim,
         finding.how,
     )

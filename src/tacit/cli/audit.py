@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from rich.progress import TaskID
 
+    from tacit.accounting.budget import PrivacyBudget
     from tacit.algorithms import Algorithm
     from tacit.audit import Audit, Scale
     from tacit.audit.progress import Progress
-    from tacit.budget import PrivacyBudget
     from tacit.models import Model
 
 __all__ = ["run"]
@@ -38,7 +38,7 @@ def run(
     neighbours: Annotated[str, typer.Option(help="replace or add_remove.")] = "replace",
     accounting: Annotated[str, typer.Option(help="exact, or paper for comparison.")] = "exact",
     rating_range: Annotated[
-        tuple[float, float], typer.Option(help="LO HI: the range of the made-up ratings.")
+        tuple[float, float], typer.Option(help="LO HI: the range of the synthetic ratings.")
     ] = (1.0, 5.0),
     settings: Settings = None,
     parts: Annotated[
@@ -64,7 +64,7 @@ def run(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Attack the promise. Made-up people, real noise; exit code 1 if anything does not hold."""
+    """Attack the promise. Synthetic people, real noise; exit code 1 if anything does not hold."""
     from tacit.audit import Scale
 
     _check_outputs(target, output, picture, force)
@@ -112,7 +112,7 @@ def _budget(
     accounting: str,
 ) -> "PrivacyBudget | None":
     """Return the promise to attack; that of a model is its certificate's."""
-    from tacit.budget import PrivacyBudget
+    from tacit.accounting.budget import PrivacyBudget
     from tacit.errors import ConfigError
     from tacit.models import Model
 
@@ -173,19 +173,19 @@ def _draw(
     picture: Path,
     seed: int,
 ) -> None:
-    """Draw what someone who knows everyone else reads about one made-up person.
+    """Draw what someone who knows everyone else reads about one synthetic person.
 
     What is replaced was checked before.
     """
-    from tacit.audit.picture import draw
     from tacit.audit.progress import Steps
-    from tacit.audit.subjects import Subject, subject_of_model
+    from tacit.audit.target import Target, target_of_model
     from tacit.models import Model
+    from tacit.reporting.audit_figure import draw
 
     if isinstance(found, Model):
-        subject = subject_of_model(found)
+        subject = target_of_model(found)
     elif budget is not None:
-        subject = Subject(found, budget, rating_range)
+        subject = Target(found, budget, rating_range)
     else:
         return
     with _bar() as progress:
@@ -195,9 +195,9 @@ def _draw(
 
 def _check_outputs(target: str, output: Path | None, picture: Path | None, force: bool) -> None:
     """Refuse files that cannot be written, before an hour of attacks."""
-    from tacit.audit.picture import check_picture, files_of_picture
+    from tacit._outputs import Kind, Output, check_outputs
     from tacit.audit.result import check_page
-    from tacit.outputs import Kind, Output, check_outputs
+    from tacit.reporting.audit_figure import check_picture, files_of_picture
 
     if output is not None:
         check_page(output.name)
@@ -213,8 +213,8 @@ def _write(result: "Audit", output: Path, force: bool) -> None:
     """Write the page in the form that its name says."""
     import json
 
-    from tacit.durable import write_durably
-    from tacit.outputs import Kind, Output, check_replaceable
+    from tacit._atomic import write_durably
+    from tacit._outputs import Kind, Output, check_replaceable
 
     if output.suffix == ".json":
         content = json.dumps(result.to_json(), indent=2) + "\n"

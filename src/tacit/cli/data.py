@@ -26,9 +26,9 @@ def _root(context: typer.Context) -> None:
 def show_all(as_json: AsJson = False) -> None:
     """List the named datasets. With their published sizes and how to get them."""
     from tacit.datasets import DATASETS
-    from tacit.datasets.places import data_folder
+    from tacit.datasets.paths import data_folder
 
-    rows = [_facts(dataset) for dataset in DATASETS.values()]
+    rows = [_dataset_facts(dataset) for dataset in DATASETS.values()]
     if as_json:
         show_json({"folder": data_folder(), "datasets": rows})
         return
@@ -51,9 +51,9 @@ def show_all(as_json: AsJson = False) -> None:
 @app.command("info")
 def show_one(name: Name, as_json: AsJson = False) -> None:
     """Show what is known of a dataset. Address, licence, counts, files, and where they go."""
-    from tacit.datasets.named import dataset_named
+    from tacit.datasets.registry import dataset_named
 
-    facts = _facts(dataset_named(name))
+    facts = _dataset_facts(dataset_named(name))
     if as_json:
         show_json(facts)
         return
@@ -67,7 +67,7 @@ def show_one(name: Name, as_json: AsJson = False) -> None:
 def get(name: Name, force: Force = False, as_json: AsJson = False) -> None:
     """Download a dataset that anyone may have. For the others, say how to get them."""
     from tacit.datasets.fetch import fetch
-    from tacit.datasets.named import dataset_named
+    from tacit.datasets.registry import dataset_named
 
     dataset = dataset_named(name)
     if dataset.downloads:
@@ -80,9 +80,9 @@ def get(name: Name, force: Force = False, as_json: AsJson = False) -> None:
         typer.echo(f"{file}")
 
 
-def _facts(dataset: "Dataset") -> dict[str, Any]:
+def _dataset_facts(dataset: "Dataset") -> dict[str, Any]:
     """All that is known of a dataset, by stable keys."""
-    from tacit.datasets.places import folder_of, is_here
+    from tacit.datasets.paths import folder_of, is_here
 
     folder = folder_of(dataset)
     facts: dict[str, Any] = {"name": dataset.name, "title": dataset.title}
@@ -117,13 +117,13 @@ def _advice(dataset: "Dataset") -> str:
     """How to get a dataset, in a line."""
     if dataset.downloads:
         return f"tacit data get {dataset.name}"
-    return dataset.how_to_get or "made up when it is loaded"
+    return dataset.how_to_get or "drawn when it is loaded"
 
 
 def _how(row: dict[str, Any]) -> str:
     """How to get a dataset, in a word or two."""
     if not row["files"]:
-        return "made up"
+        return "synthetic"
     if row["here"]:
         return "here"
     return "tacit data get" if row["downloads"] else "by hand: tacit data info"

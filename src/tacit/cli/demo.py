@@ -1,4 +1,4 @@
-"""tacit demo: the whole way on made-up ratings, from a file to one person's recommendations."""
+"""tacit demo: the whole way on synthetic ratings, from a file to one person's recommendations."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,28 +10,29 @@ from tacit.cli.options import Force
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tacit.catalogue import Catalogue
+    from tacit.data.catalogue import Catalogue
+    from tacit.data.ratings import Ratings
     from tacit.evaluation import Accuracy, Calibration, Ranking
     from tacit.models import Model
-    from tacit.ratings import Ratings
 
 __all__ = ["run"]
 
 
 def run(
     folder: Annotated[Path, typer.Option(help="Where the files of the demo go.")] = Path("demo"),
-    users: Annotated[int, typer.Option(help="How many made-up users.")] = 100_000,
+    users: Annotated[int, typer.Option(help="How many synthetic users.")] = 100_000,
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
     force: Force = False,
 ) -> None:
-    """See it all on made-up ratings. Certificate, accuracy, recommendations and a report."""
-    from tacit.catalogue import Catalogue
-    from tacit.evaluation import evaluate, item_mean_accuracy, user_mean_accuracy, write_report
-    from tacit.fitting import fit
+    """See it all on synthetic ratings. Certificate, accuracy, recommendations and a report."""
+    from tacit.data.catalogue import Catalogue
+    from tacit.data.ratings import Ratings
+    from tacit.evaluation import evaluate, item_mean_accuracy, user_mean_accuracy
+    from tacit.fitting.fit import fit
     from tacit.models import load
-    from tacit.ratings import Ratings
+    from tacit.reporting.html import write_report
 
-    _say(f"1. {users} made-up users rate films that do not exist")
+    _say(f"1. {users} synthetic users rate films that do not exist")
     files = _make_files(folder, users, force)
     catalogue = Catalogue.from_file(files["items"])
     train, test = (
@@ -72,7 +73,7 @@ def run(
 
 
 def _make_files(folder: Path, users: int, force: bool) -> dict[str, Path]:
-    """Make up the ratings; files that are there are replaced if an earlier demo wrote them."""
+    """Draw the ratings; files that are there are replaced if an earlier demo wrote them."""
     from tacit.cli.synth import write_frame
     from tacit.datasets.synthetic import synthesise
     from tacit.errors import ConfigError
@@ -92,8 +93,8 @@ def _make_files(folder: Path, users: int, force: bool) -> dict[str, Path]:
 
 def _claim(folder: Path, files: "Iterable[Path]", force: bool) -> None:
     """Refuse a folder with such files that no demo wrote; mark it as one of a demo's own."""
-    from tacit.durable import write_durably
-    from tacit.outputs import Kind, Output, check_outputs
+    from tacit._atomic import write_durably
+    from tacit._outputs import Kind, Output, check_outputs
 
     mark = folder / ".tacit-demo"
     outputs = [Output("--folder", file, Kind.RATINGS) for file in files]
@@ -110,7 +111,7 @@ def _measures(model: "Model", train: "Ratings", test: "Ratings") -> "list[Rankin
 
 
 def _person(catalogue: "Catalogue") -> dict[Any, float]:
-    """Make up someone who loves space films and does not care for love stories."""
+    """Invent someone who loves space films and does not care for love stories."""
     from tacit.datasets.titles import GENRES
 
     def titled(genre: str) -> list[Any]:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tacit.data.ratings import Ratings
+    from tacit.data.tables import Choice, Columns
     from tacit.evaluation import Accuracy, Calibration, Ranking
     from tacit.models import Model
-    from tacit.ratings import Ratings
-    from tacit.tables import Choice, Columns
 
 __all__ = ["run"]
 
@@ -44,9 +44,9 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Measure quality (NOT PRIVATE). The figures come straight from held-out ratings."""
+    from tacit.data.tables import Columns
     from tacit.evaluation import ExactPopularity, calibrate, evaluate
     from tacit.models import load
-    from tacit.tables import Columns
 
     inputs, tested = _apart(train, test)
     found = load(model)
@@ -83,8 +83,8 @@ class _Measured(NamedTuple):
 
 def _apart(train: list[str], test: list[str]) -> "tuple[list[Path], list[Path]]":
     """Return the files of both parts; refuse a file that is in both."""
+    from tacit.data.readers.registry import files_of
     from tacit.errors import DataError
-    from tacit.readers import files_of
 
     inputs, tested = files_of(train), files_of(test)
     for path in tested:
@@ -98,8 +98,8 @@ def _apart(train: list[str], test: list[str]) -> "tuple[list[Path], list[Path]]"
 
 def _training(model: "Model", paths: "list[Path]", columns: "Columns") -> "tuple[Ratings, int]":
     """Read what users predict from, and count ratings of items that the model does not have."""
+    from tacit.data.ratings import Ratings
     from tacit.errors import UnknownItemsError
-    from tacit.ratings import Ratings
 
     options: dict[str, Any] = {"columns": columns, "implicit": model.implicit}
     options |= {"rating_range": None if model.implicit else model.rating_range}
@@ -114,7 +114,7 @@ def _held_out(paths: "list[Path]", roles: "Mapping[str, Choice]") -> "pl.DataFra
     """Read held-out ratings of all files as one table."""
     import polars as pl
 
-    from tacit.readers import read_file
+    from tacit.data.readers.registry import read_file
 
     tables = [pl.DataFrame(read_file(path, roles)) for path in paths]
     return pl.concat(tables, how="vertical_relaxed")

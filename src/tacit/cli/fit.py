@@ -32,11 +32,11 @@ from tacit.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tacit.accounting.budget import PrivacyBudget
     from tacit.algorithms import Algorithm
-    from tacit.budget import PrivacyBudget
     from tacit.models import Model
 
-__all__ = ["algorithm_of", "budget_of", "checked_files", "report", "run", "with_bar"]
+__all__ = ["algorithm_of", "budget_from_options", "checked_files", "report", "run", "with_bar"]
 
 
 def run(
@@ -87,12 +87,12 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Learn privately from ratings. Writes a model file, which may be published."""
-    budget = budget_of(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
+    budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
     config = algorithm_of(algorithm, settings or [], max_ratings, implicit=implicit)
     paths = checked_files(ratings, output, [items], checkpoint=checkpoint, force=force)
-    from tacit.catalogue import Catalogue
+    from tacit.data.catalogue import Catalogue
+    from tacit.data.ratings import Columns, Ratings
     from tacit.engines import ThreadEngine
-    from tacit.ratings import Columns, Ratings
 
     engine = ThreadEngine(threads)
     rows = Ratings.from_file(
@@ -107,18 +107,18 @@ def run(
     options: dict[str, Any] = {"engine": engine, "checkpoint": checkpoint}
     options |= {"noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict}
-    from tacit.fitting import fit
+    from tacit.fitting.fit import fit
 
     model = with_bar(lambda bar: fit(rows, config, budget=budget, progress=bar, **options))
     model.save(output, overwrite=force)
     report(model, output, as_json, explain=explain)
 
 
-def budget_of(
+def budget_from_options(
     epsilon: float | None, delta: float, neighbours: str, accounting: str, *, no_privacy: bool
 ) -> "PrivacyBudget | None":
     """Return the budget that the options ask for; None for no privacy."""
-    from tacit.budget import PrivacyBudget
+    from tacit.accounting.budget import PrivacyBudget
     from tacit.errors import ConfigError
 
     if no_privacy == (epsilon is not None):
@@ -134,7 +134,7 @@ def algorithm_of(
     """Return the algorithm with its settings; settings without a name change the automatic one."""
     from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
     from tacit.errors import ConfigError
-    from tacit.fitting import automatic, check_kind
+    from tacit.fitting.fit import automatic, check_kind
 
     known_names = ALGORITHMS | IMPLICIT_ALGORITHMS
     if name is not None and name not in known_names:
@@ -193,8 +193,8 @@ def checked_files(
     force: bool,
 ) -> list[Path]:
     """Return the files of ratings; refuse a model that cannot be written, before any is read."""
-    from tacit.outputs import Kind, Output, check_outputs
-    from tacit.readers import files_of
+    from tacit._outputs import Kind, Output, check_outputs
+    from tacit.data.readers.registry import files_of
 
     paths = files_of(ratings)
     inputs = [*paths, *(path for path in others if path is not None)]

@@ -9,8 +9,8 @@ from tacit.cli.options import show_json
 if TYPE_CHECKING:
     import polars as pl
 
+    from tacit.data.ratings import Ratings
     from tacit.models import Model
-    from tacit.ratings import Ratings
 
 __all__ = ["POPULARITY", "POPULARITY_NOTE", "show_left_out", "show_lists"]
 

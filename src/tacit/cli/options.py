@@ -129,7 +129,7 @@ def read_own(path: Path | None, *, implicit: bool = False) -> "pl.DataFrame":
     """Read a person's own ratings, or what she touched; no file means none."""
     import polars as pl
 
-    from tacit.readers import read_own_ratings
+    from tacit.data.readers.registry import read_own_ratings
 
     if path is None:
         return pl.DataFrame({"item": [], "rating": []})

@@ -8,8 +8,8 @@ import typer
 from tacit.cli.options import AsJson, Force, show_json
 
 if TYPE_CHECKING:
-    from tacit.experiments.simulated import Simulated
-    from tacit.theory import Case, Plan
+    from tacit.research.experiments.simulated import Simulated
+    from tacit.research.theory import Case, Plan
 
 __all__ = ["run"]
 
@@ -110,12 +110,12 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """See what to expect of a fit. RMSE, users needed and bounds, from public numbers only."""
-    from tacit.budget import PrivacyBudget
+    from tacit.accounting.budget import PrivacyBudget
     from tacit.cli.planned import Shown, show
-    from tacit.experiments.simulated import check_simulation
-    from tacit.theory import Case, Tastes, expect
-    from tacit.theory.picture import check_picture, draw_plan
-    from tacit.theory.problem import check_counts, check_range
+    from tacit.reporting.plan_figure import check_picture, draw_plan
+    from tacit.research.experiments.simulated import check_simulation
+    from tacit.research.theory import Case, Tastes, expect
+    from tacit.research.theory.problem import check_counts, check_range
 
     if plot:
         check_picture(plot, overwrite=force)
@@ -158,8 +158,8 @@ def run(
 
 def _bounds(case: "Case", settings: dict[str, Any]) -> "tuple[Plan | None, str | None]":
     """Return the paper's bounds, or why they do not apply."""
-    from tacit.theory import Problem, make_plan
-    from tacit.theory.problem import out_of_scope
+    from tacit.research.theory import Problem, make_plan
+    from tacit.research.theory.problem import out_of_scope
 
     budget = case.budget
     if budget is None:
@@ -183,7 +183,7 @@ def _simulated(case: "Case", family: str) -> "Simulated":
     """Fit synthetic ratings, and show how far it is."""
     from rich.console import Console
 
-    from tacit.experiments.simulated import simulate
+    from tacit.research.experiments.simulated import simulate
 
     with Console(stderr=True).status("simulation") as status:
         return simulate(case, family, progress=lambda step: status.update(f"simulation: {step}"))
@@ -196,7 +196,7 @@ def _json(
     simulated: "Simulated | None",
 ) -> dict[str, Any]:
     """Return everything with stable keys; what does not apply is null."""
-    from tacit.theory.plan import PLAN_KEYS
+    from tacit.research.theory.plan import PLAN_KEYS
 
     return {
         "expected": expected,

@@ -7,8 +7,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tacit.experiments.simulated import Simulated
-    from tacit.theory import Expectation, Plan
+    from tacit.research.experiments.simulated import Simulated
+    from tacit.research.theory import Expectation, Plan
 
 __all__ = ["Shown", "show"]
 
@@ -99,7 +99,7 @@ def _show_expected(console: "Console", expected: "Expectation") -> None:
 
 def _show_needed(console: "Console", expected: "Expectation") -> None:
     """Print how many users it takes."""
-    from tacit.theory.expectation import about
+    from tacit.research.theory.expectation import about
 
     needed = expected.needed
     rows = [
@@ -148,8 +148,8 @@ def _show_noise(console: "Console", plan: "Plan") -> None:
         (
             name,
             noise.neighbours.value + (" *" if noise.neighbours is plan.neighbours else ""),
-            _number(noise.paper),
-            _number(noise.exact),
+            _figure(noise.paper),
+            _figure(noise.exact),
             f"{noise.ratio:.2f}",
         )
         for name, both in kinds
@@ -185,13 +185,13 @@ def _show_tables(console: "Console", plan: "Plan") -> None:
     ]
     heads = ("Table 1: error vanishes", "source", "> users beyond", "> ratings beyond")
     _print_table(console, "\n", heads, needs)
-    errors = [(row["method"], row["formula"], _number(row["error"])) for row in found["table_2"]]
-    errors.append(("Y = 0", "sqrt(m)", _number(plan.problem.users**0.5)))
+    errors = [(row["method"], row["formula"], _figure(row["error"])) for row in found["table_2"]]
+    errors.append(("Y = 0", "sqrt(m)", _figure(plan.problem.users**0.5)))
     titles = ("Table 2: all seen", "bound, rows of norm 1", "> ||Y - Y*||_F")
     _print_table(console, "\n", titles, errors)
 
 
-def _number(value: float) -> str:
+def _figure(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= value < 1e12 else f"{value:.4g}"
 
 

@@ -8,7 +8,7 @@ import typer
 from tacit.cli.options import AsJson, Force, show_json
 
 if TYPE_CHECKING:
-    from tacit.experiments import Experiment, Options, Outcome
+    from tacit.research.experiments import Experiment, Options, Outcome
 
 __all__ = ["run"]
 
@@ -44,7 +44,7 @@ def run(
         _show_list(as_json)
         return
     from tacit.errors import ConfigError
-    from tacit.experiments import Options, read_experiment
+    from tacit.research.experiments import Options, read_experiment
 
     if name is None:
         raise ConfigError("give the NAME of an experiment; `tacit reproduce --list` has them all")
@@ -63,8 +63,8 @@ def run(
 
 
 def _show_list(as_json: bool) -> None:
-    from tacit.experiments import read_experiment
-    from tacit.experiments.places import experiment_names
+    from tacit.research.experiments import read_experiment
+    from tacit.research.experiments.paths import experiment_names
 
     found = [read_experiment(name) for name in experiment_names()]
     if as_json:
@@ -81,7 +81,7 @@ def _with_bar(experiment: "Experiment", options: "Options") -> "Outcome":
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from tacit.experiments import reproduce
+    from tacit.research.experiments import reproduce
 
     left = TextColumn("{task.fields[left]}")
     columns = TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), left

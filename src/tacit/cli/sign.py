@@ -60,7 +60,7 @@ def _refuse(given: dict[str, object], beside: str) -> None:
 
 
 def _make_key(path: Path, encrypt: bool, variable: str | None, as_json: bool) -> None:
-    from tacit.signing import new_key, public_path
+    from tacit.models.signing import new_key, public_path
 
     password = _password(path, variable, new=True) if encrypt else None
     fingerprint = new_key(path, password=password)
@@ -73,7 +73,7 @@ def _make_key(path: Path, encrypt: bool, variable: str | None, as_json: bool) ->
 
 
 def _sign(model: Path, key: Path, output: Path | None, variable: str | None, as_json: bool) -> None:
-    from tacit.signing import is_encrypted, sign, signature_path
+    from tacit.models.signing import is_encrypted, sign, signature_path
 
     promise = _promise_of(model)
     password = _password(key, variable) if is_encrypted(key) else None

@@ -1,4 +1,4 @@
-"""tacit synth: ratings made up by a rule, at any size."""
+"""tacit synth: synthetic ratings, drawn by a rule, at any size."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,7 +45,7 @@ def run(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make up ratings. The paper's rank-one matrix, a realistic catalogue, or a hard family."""
+    """Synthesise ratings. The paper's rank-one matrix, a realistic catalogue, or a hard family."""
     from tacit.datasets.synthetic import synthesise
 
     _check({"--output": output, "--test": test, "--items-out": titles}, force)
@@ -70,8 +70,8 @@ def run(
 
 def _check(files: dict[str, Path | None], force: bool) -> None:
     """Refuse names of no known form, and files that are there: nobody knows whose they are."""
+    from tacit._outputs import Kind, Output, check_outputs
     from tacit.errors import ConfigError
-    from tacit.outputs import Kind, Output, check_outputs
 
     given = [(name, path) for name, path in files.items() if path is not None]
     for name, path in given:
@@ -82,7 +82,7 @@ def _check(files: dict[str, Path | None], force: bool) -> None:
 
 def write_frame(frame: "pl.DataFrame", path: Path) -> None:
     """Write a frame as its file name says, whole or not at all."""
-    from tacit.durable import durable_file
+    from tacit._atomic import durable_file
     from tacit.errors import DataError
 
     try:

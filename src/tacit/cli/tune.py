@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.fit import algorithm_of, budget_of, checked_files, report, with_bar
+from tacit.cli.fit import algorithm_of, budget_from_options, checked_files, report, with_bar
 from tacit.cli.options import (
     AccountingName,
     AsJson,
@@ -76,14 +76,14 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Choose among candidates privately and fit the best. The search is paid for, too."""
-    budget = budget_of(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
+    budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
     configs = _candidates(candidate or [], candidates)
     others = [items, candidates]
     paths = checked_files(ratings, output, others, checkpoint=checkpoint, force=force)
-    from tacit.catalogue import Catalogue
+    from tacit.data.catalogue import Catalogue
+    from tacit.data.ratings import Columns, Ratings
     from tacit.engines import ThreadEngine
-    from tacit.ratings import Columns, Ratings
-    from tacit.tuning import CHOSEN, tune
+    from tacit.fitting.tune import CHOSEN, tune
 
     engine = ThreadEngine(threads)
     rows = Ratings.from_file(

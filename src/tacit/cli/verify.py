@@ -10,7 +10,7 @@ import typer
 from tacit.cli.options import AsJson, ModelPath, show_json
 
 if TYPE_CHECKING:
-    from tacit.certificate import Verification
+    from tacit.accounting.certificate import Verification
     from tacit.models import Model
 
 __all__ = ["run"]
@@ -60,7 +60,7 @@ def run(
 
 def _check_signature(model: Path, key: Path | None, signature: Path | None) -> _Signed:
     from tacit.errors import ConfigError, SignatureError
-    from tacit.signing import signature_path, verify
+    from tacit.models.signing import signature_path, verify
 
     if key is None:
         if signature is not None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tacit.datasets.scales import RATING_RANGES, rating_range_of
 
 if TYPE_CHECKING:
-    from tacit.datasets.described import Dataset
-    from tacit.datasets.known import DATASETS
     from tacit.datasets.loading import load
+    from tacit.datasets.registry import DATASETS
+    from tacit.datasets.spec import Dataset
     from tacit.datasets.synthetic import Synthetic, synthesise
 
 __all__ = [

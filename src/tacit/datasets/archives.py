@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from tacit.datasets.described import Member
+from tacit.datasets.spec import Member
 from tacit.errors import DataError
 
 __all__ = ["member_bytes", "member_path", "member_stream"]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tacit.kernels.synthetic import Part, Plan, count_held_out
+from tacit.datasets.synthetic_loops import DrawPlan, Part, count_held_out
 
 __all__ = ["counts_near", "frames_of", "parts_of", "plan_for"]
 
@@ -24,13 +24,13 @@ def counts_near(
 
 def plan_for(
     counts: npt.NDArray[np.int64], fraction: float, n_items: int, rng: np.random.Generator
-) -> Plan:
+) -> DrawPlan:
     """Fix the key of all user streams and how many ratings each of them gives."""
     key = rng.integers(2**64, dtype=np.uint64)
-    return Plan(np.uint64(key), counts, fraction, n_items)
+    return DrawPlan(np.uint64(key), counts, fraction, n_items)
 
 
-def parts_of(plan: Plan) -> tuple[Part, Part]:
+def parts_of(plan: DrawPlan) -> tuple[Part, Part]:
     """Make room for the training ratings and for the held-out ones."""
     held = count_held_out(plan)
     return _part(plan.counts - held), _part(held)

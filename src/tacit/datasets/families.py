@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.datasets.drawing import counts_near, parts_of, plan_for
-from tacit.kernels.families import Stars, draw_stars
-from tacit.kernels.synthetic import Part
+from tacit.datasets.family_loops import Stars, draw_stars
+from tacit.datasets.synthetic_loops import Part
 
 __all__ = ["FAMILIES", "STAR_RANGE", "Family", "draw_family"]
 

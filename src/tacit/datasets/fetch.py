@@ -4,8 +4,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from tacit.datasets.described import Dataset, Download
-from tacit.datasets.places import folder_of
+from tacit.datasets.paths import folder_of
+from tacit.datasets.spec import Dataset, Download
 from tacit.errors import ConfigError, DataError
 
 __all__ = ["fetch"]
@@ -20,7 +20,7 @@ def fetch(dataset: Dataset, folder: Path | None = None, *, overwrite: bool = Fal
         overwrite: whether a file of the same name that is not the published one is replaced.
 
     Raises:
-        ConfigError: it cannot be fetched: it is made up, or a person has to agree to its terms, or
+        ConfigError: it cannot be fetched: it is synthetic, or one has to agree to its terms, or
             another file has its name.
         DataError: pooch is not installed, the network fails, or a file is not the published one.
     """
@@ -36,7 +36,7 @@ def fetch(dataset: Dataset, folder: Path | None = None, *, overwrite: bool = Fal
 def _why_not(dataset: Dataset) -> str:
     """Why a dataset is not downloaded, and what to do."""
     if not dataset.members:
-        return "it is made up by tacit and needs no download"
+        return "it is synthetic and needs no download"
     return (
         f"it is not for anyone to download. Official address: {dataset.page} . "
         f"{dataset.how_to_get}: {folder_of(dataset)}"

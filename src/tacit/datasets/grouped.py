@@ -11,13 +11,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
 from tacit.datasets.archives import member_stream
-from tacit.datasets.described import Dataset, Member
-from tacit.datasets.places import found, missing, whole_folder
+from tacit.datasets.grouped_loops import Signs, Taken, parse_lines
+from tacit.datasets.paths import found, missing, whole_folder
+from tacit.datasets.spec import Dataset, Member
 from tacit.errors import DataError
-from tacit.kernels.grouped import Signs, Taken, parse_lines
-from tacit.ratings import Ratings
 
 __all__ = ["read"]
 

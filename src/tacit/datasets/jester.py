@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
 from tacit.datasets.archives import member_bytes
-from tacit.datasets.described import Dataset
-from tacit.datasets.places import found
+from tacit.datasets.paths import found
+from tacit.datasets.spec import Dataset
 from tacit.errors import DataError
-from tacit.ratings import Ratings
 
 __all__ = ["read"]
 

@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tacit.catalogue import Catalogue
-from tacit.datasets.described import Dataset, Reader
-from tacit.datasets.named import dataset_named
-from tacit.datasets.places import folder_of
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
+from tacit.datasets.paths import folder_of
+from tacit.datasets.registry import dataset_named
+from tacit.datasets.spec import Dataset, Reader
 from tacit.errors import ConfigError, DataError
-from tacit.ratings import Ratings
 
 __all__ = ["load"]
 
@@ -22,7 +22,7 @@ _MODULES: Mapping[Reader, str] = MappingProxyType(
         "jester": "jester",
         "movielens": "movielens",
         "netflix": "grouped",
-        "rank-one": "made_up",
+        "rank-one": "rank_one",
         "yahoo-music": "grouped",
         "yahoo-songs": "yahoo_songs",
     }

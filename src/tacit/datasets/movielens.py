@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
 from tacit.datasets.archives import member_bytes, member_path
-from tacit.datasets.described import Dataset, Member
-from tacit.datasets.places import found
+from tacit.datasets.paths import found
+from tacit.datasets.spec import Dataset, Member
 from tacit.errors import DataError
-from tacit.ratings import Ratings
 
 __all__ = ["read"]
 

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from tacit.datasets import synthetic_loops as loops
 from tacit.datasets.drawing import counts_near, frames_of, parts_of, plan_for
 from tacit.datasets.families import FAMILIES, STAR_RANGE, draw_family
 from tacit.datasets.titles import GENRES, invent_titles
 from tacit.errors import ConfigError
-from tacit.kernels import synthetic as kernels
 
 __all__ = ["Kind", "Synthetic", "synthesise"]
 
@@ -129,7 +129,7 @@ def _rank_one(
     counts = np.full(shape[0], per_user, np.int64)
     plan = plan_for(counts, fraction, shape[1], rng)
     train, test = parts_of(plan)
-    kernels.draw_rank_one(plan, left, right, train, test)
+    loops.draw_rank_one(plan, left, right, train, test)
     frames = frames_of(train, test, _plain_titles(shape[1]))
     return Synthetic(*frames, rating_range=(-1.0, 1.0), truth=(left, right))
 
@@ -151,7 +151,7 @@ def _tastes(
     law = math.log(per_user) - _COUNT_SPREAD**2 / 2, _COUNT_SPREAD  # the mean is per_user
     plan = plan_for(counts_near(shape[0], law, (2, shape[1]), rng), fraction, shape[1], rng)
     train, test = parts_of(plan)
-    kernels.draw_tastes(plan, world, train, test)
+    loops.draw_tastes(plan, world, train, test)
     frames = frames_of(train, test, titles)
     return Synthetic(*frames, rating_range=STAR_RANGE)
 
@@ -178,7 +178,7 @@ def _genres(n: int, rng: np.random.Generator) -> tuple[_Positions, _Positions]:
 
 def _world(
     users: int, main: _Positions, second: _Positions, rng: np.random.Generator
-) -> kernels.World:
+) -> loops.TasteWorld:
     """Draw what items are like and what users like."""
     n = len(main)
     traits = rng.normal(0.0, _TRAIT_SD, (n, len(GENRES)))
@@ -191,4 +191,4 @@ def _world(
     tastes = rng.standard_normal((users, len(GENRES)), np.float32) * _TASTE_SDS
     level = _LEVEL + _LEVEL_SD * rng.standard_normal(users, np.float32)
     things = traits.astype(np.float32), quality.astype(np.float32), order
-    return kernels.World(*things, tastes, level, _SELECTIVITY, _NOISE_SD)
+    return loops.TasteWorld(*things, tastes, level, _SELECTIVITY, _NOISE_SD)

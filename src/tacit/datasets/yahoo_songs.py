@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Columns, Ratings
 from tacit.datasets.archives import member_path
-from tacit.datasets.described import Dataset
-from tacit.datasets.places import found
-from tacit.ratings import Columns, Ratings
+from tacit.datasets.paths import found
+from tacit.datasets.spec import Dataset
 
 __all__ = ["read"]
 

@@ -2,12 +2,12 @@
 
 An engine holds rows and turns statistics into bounded sums. To write one (a cluster, a GPU):
 
-- keep the rows of each shard in a `tacit.private.rows:Rows`, which caches bounded rows and local
+- keep the rows of each shard in a `tacit.trusted.rows:Rows`, which caches bounded rows and local
   state by the value of what is asked for;
 - for each sum, have every shard call `statistic.bounded_sum(rows, unit, run)`, with a `Run` that
   says how to go through its users and which loops to use;
 - add the partial sums up. They are integers, so the order changes nothing. Between processes they
-  travel sealed (`BoundedSum.seal`), under a key that `tacit.private.sealing:new_key` makes for the
+  travel sealed (`BoundedSum.seal`), under a key that `tacit.trusted.sealing:new_key` makes for the
   fit.
 
 An engine never sees a number of a sum: only the mechanism opens one. It must sum every user once.
@@ -15,8 +15,8 @@ An engine never sees a number of a sum: only the mechanism opens one. It must su
 
 from typing import Protocol
 
-from tacit.private.statistic import BoundedSum, Statistic
-from tacit.ratings import Ratings
+from tacit.data.ratings import Ratings
+from tacit.trusted.statistic import BoundedSum, Statistic
 
 __all__ = ["Engine"]
 

@@ -5,14 +5,14 @@ from typing import Annotated, TypeVar
 
 import numpy as np
 
+from tacit._parallel import parallel_map
+from tacit._resources import check_memory, usable_cores
 from tacit._validate import Range, check
-from tacit.cores import check_memory, usable_cores
+from tacit.data.ratings import Ratings
 from tacit.errors import EngineError
 from tacit.kernels.loops import LOOPS, Loops
-from tacit.kernels.pieces import together
-from tacit.private.rows import Rows, Run
-from tacit.private.statistic import BoundedSum, Statistic
-from tacit.ratings import Ratings
+from tacit.trusted.rows import Rows, Run
+from tacit.trusted.statistic import BoundedSum, Statistic
 
 __all__ = ["ThreadEngine"]
 
@@ -60,4 +60,4 @@ class ThreadEngine:
         indptr = self._rows.indptr if self._rows else np.zeros(1, np.int64)
         marks = np.linspace(0, indptr[-1], self._threads + 1)[1:-1]
         edges = [0, *np.searchsorted(indptr, marks).tolist(), len(indptr) - 1]
-        return together(task, edges[:-1], edges[1:])
+        return parallel_map(task, edges[:-1], edges[1:])

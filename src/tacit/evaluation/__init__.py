@@ -1,4 +1,4 @@
-"""Splits, measures and the HTML report. NOT PRIVATE: for people who own the ratings."""
+"""Splits and measures of accuracy. NOT PRIVATE: for people who own the ratings."""
 
 from tacit.evaluation.accuracy import (
     NOTICE,
@@ -12,7 +12,6 @@ from tacit.evaluation.accuracy import (
 from tacit.evaluation.calibration import Calibration, Reliability, calibrate
 from tacit.evaluation.popularity import ExactPopularity
 from tacit.evaluation.ranking import Ranking, rank
-from tacit.evaluation.report import write_report
 
 __all__ = [
     "NOTICE",
@@ -28,5 +27,4 @@ __all__ = [
     "rank",
     "split",
     "user_mean_accuracy",
-    "write_report",
 ]

@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
 from tacit.evaluation.held_out import HeldOut, match_held_out
 from tacit.evaluation.notice import Measured
-from tacit.ratings import Ratings
 
 __all__ = ["Calibration", "Reliability", "UncertainPredictor", "calibrate"]
 

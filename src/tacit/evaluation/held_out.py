@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.catalogue import Catalogue
+from tacit.data.catalogue import Catalogue
+from tacit.data.ids import clean_ids, rows_text
+from tacit.data.ratings import Columns, Ratings
+from tacit.data.tables import read_frame
 from tacit.errors import ConfigError, DataError
-from tacit.ids import clean_ids, rows_text
-from tacit.ratings import Columns, Ratings
-from tacit.tables import read_frame
 
 __all__ = ["HeldOut", "match_held_out"]
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.catalogue import Catalogue
-from tacit.models.best import best_items, without_rated
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
 from tacit.models.rules import OwnRows
-from tacit.ratings import Ratings
+from tacit.models.top_n import best_items, without_rated
 
 __all__ = ["ExactPopularity"]
 

@@ -39,7 +39,7 @@ class RowArrays(NamedTuple):
 
 
 class RowLimits(NamedTuple):
-    """How rows are bounded: the scalars of private.rows.RowBounds, for the loops."""
+    """How rows are bounded: the scalars of trusted.rows.RowBounds, for the loops."""
 
     centre: bool
     bias_shrinkage: float

@@ -16,7 +16,7 @@ from tacit.kernels.rows import clipped
 
 __all__ = [
     "add_multiple",
-    "factorise",
+    "cholesky",
     "gram_of",
     "own_block",
     "own_solution",
@@ -68,7 +68,7 @@ def gram_of(block, ridge):
 
 
 @njit(cache=True, nogil=True)
-def factorise(gram):
+def cholesky(gram):
     """Turn the upper half into U with gram = U^T U, in place; False if that cannot be done."""
     size = gram.shape[0]
     for k in range(size):
@@ -114,7 +114,7 @@ def _tall_solution(block, targets, ridge):
     right = np.zeros(block.shape[1])
     for p in range(block.shape[0]):
         add_multiple(right, targets[p], block[p])
-    if not factorise(gram):
+    if not cholesky(gram):
         return np.zeros(right.size)
     substitute(gram, right)
     return right
@@ -126,7 +126,7 @@ def _wide_solution(block, targets, ridge):
     across = block.T.copy()
     gram = gram_of(across, ridge)
     solved = np.zeros(block.shape[1])
-    if not factorise(gram):
+    if not cholesky(gram):
         return solved
     substitute(gram, targets)
     for p in range(block.shape[0]):

@@ -1,7 +1,7 @@
 """The digest in a model file: an accident to any bit of the file is noticed when it is read.
 
 It is SHA-256 over all bytes of the file, with the 64 hex digits of the digest itself taken as
-zeros. Whoever changes a file on purpose can compute it again: that is what `tacit.signing` is for.
+zeros. Whoever changes a file on purpose can compute it again: `tacit.models.signing` is for that.
 """
 
 import hashlib

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.models.filling import FillingRule
 from tacit.models.implicit import InteractionRule
 from tacit.models.linear import ProjectionRule, RidgeRule
 from tacit.models.neighbours import NeighbourRule
 from tacit.models.replay import ReplayRule
 from tacit.models.rules import kinds_paid
-from tacit.release import Release, ReleaseKind
 
 if TYPE_CHECKING:
-    from tacit.ledger import Entry
+    from tacit.accounting.ledger import Entry
     from tacit.models.model import Model
     from tacit.models.rules import LocalRule
 

@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from tacit.catalogue import Catalogue
-from tacit.certificate import Certificate
-from tacit.cores import physical_memory
-from tacit.durable import write_durably
+from tacit._atomic import write_durably
+from tacit._outputs import Kind, Output, check_replaceable
+from tacit._resources import physical_memory
+from tacit.accounting.certificate import Certificate
+from tacit.data.catalogue import Catalogue
 from tacit.errors import ConfigError, ModelFileError, TacitError
 from tacit.models.digest import BLANK, check_digest, sealed
-from tacit.models.kinds import rule_of_kind
 from tacit.models.model import Model
-from tacit.outputs import Kind, Output, check_replaceable
+from tacit.models.registry import rule_of_kind
 
 __all__ = ["load", "save"]
 

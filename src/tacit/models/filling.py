@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
 from tacit.models.rules import (
     Floats,
     OwnRows,
+    arrays_and_settings,
     check_shapes,
+    missing_parts,
     own_arrays,
-    parts_of,
-    unpaid_parts,
     whole_or_none,
 )
-from tacit.release import Release, ReleaseKind
 
 __all__ = ["FillingRule"]
 
@@ -71,7 +71,7 @@ class FillingRule:
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
-        arrays, settings = parts_of(self, ("row_norm", "max_ratings", "centre"))
+        arrays, settings = arrays_and_settings(self, ("row_norm", "max_ratings", "centre"))
         return arrays, settings | {"ranks": list(self.ranks)}
 
     @classmethod
@@ -98,9 +98,9 @@ class FillingRule:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[Release]) -> list[str]:
+    def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """Each map comes from a covariance."""
-        return unpaid_parts(releases, self.offsets, (ReleaseKind.COVARIANCE,), self.rates.size)
+        return missing_parts(releases, self.offsets, (ReleaseKind.COVARIANCE,), self.rates.size)
 
 
 def _from_whole_maps(

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
-from tacit.models.rules import Floats, OwnRows, check_shapes, kinds_paid, parts_of
-from tacit.release import Release, ReleaseKind
+from tacit.models.rules import Floats, OwnRows, arrays_and_settings, check_shapes, kinds_paid
 
 __all__ = ["InteractionRule"]
 
@@ -59,7 +59,7 @@ class InteractionRule:
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
-        return parts_of(self, ())
+        return arrays_and_settings(self, ())
 
     @classmethod
     def from_parts(
@@ -75,7 +75,7 @@ class InteractionRule:
             raise ModelFileError("the arrays of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[Release]) -> list[str]:
+    def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """Popularity comes from item weights; factors from at least one release of pairs."""
         paid = kinds_paid(releases)
         missing = []

@@ -6,18 +6,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
 from tacit.models.rules import (
     Floats,
     OwnRows,
+    arrays_and_settings,
     centred,
     check_shapes,
+    missing_parts,
     own_arrays,
-    parts_of,
-    unpaid_parts,
     whole_or_none,
 )
-from tacit.release import Release, ReleaseKind
 
 __all__ = ["ProjectionRule", "RidgeRule"]
 
@@ -55,7 +55,7 @@ class ProjectionRule:
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
-        return parts_of(self, ("scale", "max_ratings", "centre"))
+        return arrays_and_settings(self, ("scale", "max_ratings", "centre"))
 
     @classmethod
     def from_parts(
@@ -74,10 +74,10 @@ class ProjectionRule:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[Release]) -> list[str]:
+    def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """The subspace comes from at least one covariance or product."""
         kinds = (ReleaseKind.COVARIANCE, ReleaseKind.PRODUCT)
-        return unpaid_parts(releases, self.offsets, kinds, 1)
+        return missing_parts(releases, self.offsets, kinds, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class RidgeRule:
     it uses all of a person's ratings.
 
     `spread` is the sd of the error of each prediction if ratings are y_j = offset_j + b + f_j . u
-    + e_j with u ~ N(0, I), e_j ~ N(0, noise_j) and, with `centre` only, an own level b:
+    + e_j with u ~ N(0, I), e_j ~ N(0, noise_j) and, with `centre` only, a user bias b:
 
         variance_j = f_j^T A^-1 f_j + noise_j + h_j^2 v,    A = F_o^T D_o^-1 F_o + I.
 
@@ -130,7 +130,7 @@ class RidgeRule:
 
     def spread(self, own: OwnRows) -> Floats:
         """Return the sd of the error of everyone's prediction of every item."""
-        from tacit.kernels.spread import factor_variances
+        from tacit.kernels.posterior_variance import factor_variances
 
         people = own.indptr.size - 1
         rows = own_arrays(own, self.offsets, (self.centre, self.shrink, np.inf, np.inf))
@@ -157,7 +157,7 @@ class RidgeRule:
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
-        return parts_of(self, ("centre", "shrink", "source"))
+        return arrays_and_settings(self, ("centre", "shrink", "source"))
 
     @classmethod
     def from_parts(cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> "RidgeRule":
@@ -176,7 +176,7 @@ class RidgeRule:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[Release]) -> list[str]:
+    def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """Factors come from at least one release of the kind named as their source."""
         wanted = 1 if self.factors.size else 0
-        return unpaid_parts(releases, self.offsets, (self.source,), wanted)
+        return missing_parts(releases, self.offsets, (self.source,), wanted)

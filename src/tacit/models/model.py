@@ -9,15 +9,15 @@ from typing import Any, Literal, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.catalogue import Catalogue
-from tacit.certificate import Certificate, Verification
-from tacit.cores import usable_cores
+from tacit._resources import usable_cores
+from tacit.accounting.certificate import Certificate, Verification
+from tacit.data.catalogue import Catalogue
+from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError
-from tacit.models.best import best_items, without_rated
 from tacit.models.implicit import InteractionRule
-from tacit.models.own import known_positions, own_interactions, own_row
+from tacit.models.own_ratings import known_positions, own_interactions, own_row
 from tacit.models.rules import Floats, LocalRule, OwnRows, Uncertain
-from tacit.ratings import Ratings
+from tacit.models.top_n import best_items, without_rated
 
 __all__ = ["Model", "Recommendation"]
 
@@ -185,11 +185,15 @@ class Model:
         that they were made as stated, cannot be seen from a file.
         """
         found = self.certificate.verify()
-        unpaid = self.rule.unpaid(entry.release for entry in self.certificate.releases)
+        missing_releases = self.rule.missing_releases(
+            entry.release for entry in self.certificate.releases
+        )
         if len(self.certificate.releases) != self.releases:
-            unpaid.append(f"it rests on {self.releases} releases, and the certificate lists others")
-        problems = (*found.problems, *unpaid)
-        return replace(found, holds=found.holds and not unpaid, problems=problems)
+            missing_releases.append(
+                f"it rests on {self.releases} releases, and the certificate lists others"
+            )
+        problems = (*found.problems, *missing_releases)
+        return replace(found, holds=found.holds and not missing_releases, problems=problems)
 
     def _blocks(
         self, ratings: Ratings, make: Callable[[OwnRows], _Made]

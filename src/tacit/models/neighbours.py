@@ -6,9 +6,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
-from tacit.models.rules import Floats, OwnRows, centred, check_shapes, parts_of, unpaid_parts
-from tacit.release import Release, ReleaseKind
+from tacit.models.rules import (
+    Floats,
+    OwnRows,
+    arrays_and_settings,
+    centred,
+    check_shapes,
+    missing_parts,
+)
 
 __all__ = ["NeighbourRule"]
 
@@ -48,7 +55,7 @@ class NeighbourRule:
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
-        return parts_of(self, ("nearest", "damping", "shrink"))
+        return arrays_and_settings(self, ("nearest", "damping", "shrink"))
 
     @classmethod
     def from_parts(
@@ -67,6 +74,6 @@ class NeighbourRule:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[Release]) -> list[str]:
+    def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """The covariance is a release."""
-        return unpaid_parts(releases, self.offsets, (ReleaseKind.COVARIANCE,), 1)
+        return missing_parts(releases, self.offsets, (ReleaseKind.COVARIANCE,), 1)

@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
 from tacit.models.rules import (
     Floats,
     OwnRows,
+    arrays_and_settings,
     check_shapes,
+    missing_parts,
     own_arrays,
-    parts_of,
-    unpaid_parts,
     whole_or_none,
 )
-from tacit.release import Release, ReleaseKind
 
 __all__ = ["ReplayRule"]
 
@@ -62,7 +62,7 @@ class ReplayRule:
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
-        return parts_of(self, ("row_norm", "max_ratings", "centre"))
+        return arrays_and_settings(self, ("row_norm", "max_ratings", "centre"))
 
     @classmethod
     def from_parts(cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> "ReplayRule":
@@ -84,7 +84,7 @@ class ReplayRule:
             raise ModelFileError("the settings of the local rule are impossible")
         return rule
 
-    def unpaid(self, releases: Iterable[Release]) -> list[str]:
+    def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """Each direction comes from a covariance; offsets that differ come from item sums."""
         kinds = (ReleaseKind.COVARIANCE, ReleaseKind.ENERGY)
-        return unpaid_parts(releases, self.offsets, kinds, self.gains.size)
+        return missing_parts(releases, self.offsets, kinds, self.gains.size)

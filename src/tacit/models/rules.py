@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_c
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
-from tacit.release import Release, ReleaseKind
 
 if TYPE_CHECKING:
     from tacit.kernels.rows import RowArrays
@@ -19,12 +19,12 @@ __all__ = [
     "LocalRule",
     "OwnRows",
     "Uncertain",
+    "arrays_and_settings",
     "centred",
     "check_shapes",
     "kinds_paid",
+    "missing_parts",
     "own_arrays",
-    "parts_of",
-    "unpaid_parts",
     "whole_or_none",
 ]
 
@@ -52,7 +52,7 @@ class LocalRule(Protocol):
         """Return the arrays and the settings that a model file holds."""
         ...
 
-    def unpaid(self, releases: Iterable[Release]) -> list[str]:
+    def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """Say what the rule is made of that is not among these releases."""
         ...
 
@@ -66,7 +66,9 @@ class Uncertain(Protocol):
         ...
 
 
-def parts_of(rule: Any, settings: Iterable[str]) -> tuple[dict[str, Floats], dict[str, Any]]:
+def arrays_and_settings(
+    rule: Any, settings: Iterable[str]
+) -> tuple[dict[str, Floats], dict[str, Any]]:
     """Split a rule's fields into arrays and the named settings."""
     arrays = {
         field.name: getattr(rule, field.name)
@@ -99,7 +101,7 @@ def kinds_paid(releases: Iterable[Release]) -> Counter[ReleaseKind]:
     return Counter(release.kind for release in releases if not release.part)
 
 
-def unpaid_parts(
+def missing_parts(
     releases: Iterable[Release], offsets: Floats, kinds: Sequence[ReleaseKind], wanted: int
 ) -> list[str]:
     """Say what is not paid for: `wanted` releases of some kinds, and offsets that differ."""

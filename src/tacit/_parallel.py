@@ -1,0 +1,44 @@
+"""Sharing pieces of work among threads; the kernels that they call hold no lock."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._resources import usable_cores
+
+__all__ = ["chunks_of", "map_chunks", "parallel_map", "spans_of"]
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+
+def chunks_of(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
+    """Split pieces into runs that follow each other, one per core."""
+    edges = np.linspace(0, len(pieces), min(usable_cores(), len(pieces)) + 1).astype(int)
+    return [pieces[a:b] for a, b in pairwise(edges)]
+
+
+def spans_of(starts: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Split groups or rows into one range per core, of about as many ratings each."""
+    goals = np.linspace(0, int(starts[-1]), usable_cores() + 1)[1:-1]
+    edges = [0, *np.searchsorted(starts, goals).tolist(), starts.size - 1]
+    return [(a, b) for a, b in pairwise(edges) if a < b]
+
+
+def parallel_map(work: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
+    """Run one call per argument, each in its own thread."""
+    calls = list(zip(*arguments, strict=True))
+    if len(calls) < 2:
+        return [work(*call) for call in calls]
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(lambda call: work(*call), calls))
+
+
+def map_chunks(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
+    """Apply `work` to every piece, the pieces shared among the threads."""
+    done = parallel_map(lambda part: [work(piece) for piece in part], chunks_of(pieces))
+    return [result for part in done for result in part]

@@ -1,0 +1,1 @@
+"""Budgets, releases, the ledger and the certificate: public numbers only."""

@@ -1,0 +1,132 @@
+"""The catalogue: which items there are, in which order, and what people call them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.data.ids import clean_ids, rows_text, unify_ids
+from tacit.data.readers.registry import read_file
+from tacit.data.tables import Choice, column_of
+from tacit.errors import ConfigError, DataError
+
+__all__ = ["Catalogue"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Catalogue:
+    """Item ids in a fixed order, with titles where they are known.
+
+    Ids are integers or text, each once. `public` says that the list was drawn up without looking
+    at anyone's ratings; a list taken from the ratings is not public, and a certificate says so.
+
+    >>> catalogue = Catalogue(["tea", "coffee"], titles=["Green tea", None])
+    >>> catalogue.positions(["coffee", "milk"])
+    array([ 1, -1])
+    >>> catalogue.title(0), catalogue.title(1)
+    ('Green tea', 'coffee')
+    """
+
+    ids: pl.Series
+    titles: pl.Series | None = None
+    public: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the ids and the titles and bring them to their types."""
+        ids = unify_ids(clean_ids(column_of("item", self.ids)))
+        repeated = len(ids) - ids.n_unique()
+        if repeated:
+            raise DataError(f"catalogue: {rows_text(repeated)} with an item id given before")
+        object.__setattr__(self, "ids", ids)
+        if self.titles is not None:
+            object.__setattr__(self, "titles", _titles(self.titles, len(ids)))
+
+    @classmethod
+    def from_file(
+        cls, path: str | PathLike[str], *, item: Choice = None, title: Choice = None
+    ) -> "Catalogue":
+        """Read a public catalogue: a CSV, TSV or Parquet file with columns item and, maybe, title.
+
+        Args:
+            path: the file.
+            item: column of the item ids, by name or position; None guesses (`item`, `movieId`...).
+            title: column of the titles; None guesses, and does without when there is none.
+        """
+        table = read_file(Path(path), {"item": item, "title": title}, frozenset({"title"}))
+        if not len(table["item"]):
+            raise DataError(f"{path}: the catalogue has no items")
+        return cls(table["item"], table.get("title"), public=True)
+
+    def __len__(self) -> int:
+        """How many items there are."""
+        return len(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two catalogues have the same ids, titles and standing, in the same order."""
+        if not isinstance(other, Catalogue):
+            return NotImplemented
+        return (
+            self.public == other.public
+            and _same(self.ids, other.ids)
+            and _same(self.titles, other.titles)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Say no more than whether it is public: a list taken from ratings is not to be shown."""
+        return f"Catalogue(public={self.public})"
+
+    def positions(self, ids: "pl.Series | NDArray[Any] | Sequence[Any]") -> NDArray[np.int64]:
+        """Position of each id, -1 where it is not in the catalogue.
+
+        Ids are compared by value; where one side is text and the other integers, as text.
+        """
+        wanted = column_of("item", ids)
+        gaps = wanted.null_count()
+        cleaned = clean_ids(wanted.drop_nulls() if gaps else wanted)
+        as_text = pl.String in (cleaned.dtype, self.ids.dtype)
+        known = self._by_text if as_text else self._by_number
+        keys = (cleaned.cast(pl.String) if as_text else cleaned).to_list()
+        found = np.array([known.get(key, -1) for key in keys], dtype=np.int64)
+        if not gaps:
+            return found
+        positions = np.full(len(wanted), -1, dtype=np.int64)
+        positions[wanted.is_not_null().to_numpy()] = found
+        return positions
+
+    def title(self, position: int) -> str:
+        """What to call an item: its title, or its id where it has none."""
+        if not 0 <= position < len(self):
+            raise ConfigError(f"position={position}: the catalogue has {len(self)} items, from 0")
+        title = None if self.titles is None else self.titles[position]
+        return str(self.ids[position]) if title is None else str(title)
+
+    @cached_property
+    def _by_number(self) -> dict[int, int]:
+        return {key: place for place, key in enumerate(self.ids.to_list())}
+
+    @cached_property
+    def _by_text(self) -> dict[str, int]:
+        return {key: place for place, key in enumerate(self.ids.cast(pl.String).to_list())}
+
+
+def _titles(titles: object, count: int) -> pl.Series:
+    """Titles as text, as many as there are ids; an empty one is none."""
+    column = column_of("title", titles)
+    if len(column) != count:
+        raise DataError(f"catalogue: {len(column)} titles for {count} items")
+    text = column.cast(pl.String)
+    return text.set(text == "", None)
+
+
+def _same(one: pl.Series | None, other: pl.Series | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.dtype == other.dtype and one.equals(other)

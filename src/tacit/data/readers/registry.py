@@ -1,0 +1,122 @@
+"""Files in, columns out: one table says which reader each kind of file has.
+
+To add a format, write a function like `read_parquet` in a file of its own, and enter its suffixes
+in `READERS`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+import polars as pl
+
+from tacit.data.readers.parquet import read_parquet
+from tacit.data.readers.text import HEAD, is_text, read_text
+from tacit.data.tables import Choice, Table
+from tacit.errors import ConfigError, DataError
+
+__all__ = ["READERS", "Reader", "files_of", "read_file", "read_own_ratings"]
+
+Reader = Callable[[Path, Mapping[str, Choice], frozenset[str]], Table]
+"""The wanted roles of a file that is there and not empty; those in the set may be missing."""
+
+READERS: dict[str, Reader] = {
+    ".csv": read_text,
+    ".tsv": read_text,
+    ".txt": read_text,
+    ".dat": read_text,
+    ".data": read_text,
+    ".parquet": read_parquet,
+    ".pq": read_parquet,
+}
+"""The reader of each suffix. Text under any other suffix is read as a text table."""
+
+_BEGINNINGS = {b"PAR1": ".parquet"}
+"""First bytes that tell a format whatever the suffix."""
+
+
+def read_file(
+    path: Path, wanted: Mapping[str, Choice], optional: frozenset[str] = frozenset()
+) -> Table:
+    """The wanted roles of one CSV, TSV, `::`-separated or Parquet file."""
+    return _reader_of(path, _head_of(path))(path, wanted, optional)
+
+
+def _reader_of(path: Path, head: bytes) -> Reader:
+    """The reader of a file, by its first bytes, its suffix, or because it is text."""
+    for beginning, suffix in _BEGINNINGS.items():
+        if head.startswith(beginning):
+            return READERS[suffix]
+    reader = READERS.get(path.suffix.lower())
+    if reader is None and not is_text(head):
+        raise DataError(
+            f"{path}: unknown suffix {path.suffix!r}, and no text; files that can be read: "
+            f"{' '.join(READERS)} (unpack or convert it first)"
+        )
+    return reader or read_text
+
+
+def read_own_ratings(path: str | PathLike[str], *, implicit: bool = False) -> pl.DataFrame:
+    """One person's ratings: a file with columns item and rating, as a frame with those names.
+
+    With `implicit` only the item column is read.
+    """
+    paths = files_of(path)
+    if len(paths) > 1:
+        raise DataError(f"{path}: {len(paths)} files match; a person's own ratings are one file")
+    wanted: dict[str, Choice] = {"item": None} if implicit else {"item": None, "rating": None}
+    return pl.DataFrame(read_file(paths[0], wanted))
+
+
+def files_of(source: object) -> list[Path]:
+    """The files that a path, a pattern or a list of those stands for, patterns in sorted order."""
+    entries = [source] if isinstance(source, str | PathLike) else source
+    if not isinstance(entries, Sequence) or not all(
+        isinstance(entry, str | PathLike) for entry in entries
+    ):
+        raise ConfigError(
+            f"source is a {type(source).__name__}; give a path, a pattern or a list of them"
+        )
+    if not entries:
+        raise DataError("source is an empty list; give at least one file")
+    return [path for entry in entries for path in _expand(Path(fspath(entry)))]
+
+
+def _expand(path: Path) -> list[Path]:
+    """The file itself, or the files that it matches as a pattern."""
+    try:
+        if path.is_file():
+            return [path]
+        folder = path.is_dir()
+    except (OSError, ValueError):  # a name too long, or with a zero byte in it
+        raise DataError(f"{path}: no such file") from None
+    if folder:
+        raise DataError(f"{path}: a folder; give a pattern such as {path / '*.parquet'}")
+    if not any(sign in str(path) for sign in "*?["):
+        raise DataError(f"{path}: no such file")
+    found = _matching(path)
+    if not found:
+        raise DataError(f"{path}: no file matches this pattern")
+    return found
+
+
+def _matching(path: Path) -> list[Path]:
+    base, pattern = Path(path.anchor), str(path.relative_to(path.anchor))
+    try:
+        return sorted(match for match in base.glob(pattern) if match.is_file())
+    except (OSError, ValueError):  # an unreadable folder, or no pattern after all
+        return []
+
+
+def _head_of(path: Path) -> bytes:
+    """The first bytes of a file that is there and not empty."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DataError(f"{path}: a pipe or a device; expected a file")
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    if not head:
+        raise DataError(f"{path}: the file is empty")
+    return head

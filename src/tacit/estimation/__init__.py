@@ -1,0 +1,1 @@
+"""Post-processing of releases: what they say about items and latent factors."""

@@ -1,0 +1,1 @@
+"""Fits: an algorithm, a budget and an engine, brought together."""

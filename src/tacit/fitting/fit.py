@@ -1,0 +1,438 @@
+"""fit: ratings, an algorithm and a budget in; a published model out."""
+
+import contextlib
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from os import PathLike
+from typing import Annotated, Any, Final, Protocol
+
+from tacit._validate import Count, Range, check
+from tacit.accounting.budget import Accounting, Neighbours, PrivacyBudget, mu_of
+from tacit.accounting.certificate import Certificate, Method
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.promise import Grade, grade_of, shown, weakness
+from tacit.accounting.release import Release
+from tacit.algorithms import Algorithm, Facts, Interactions, Moments
+from tacit.data.ratings import Ratings
+from tacit.engines import ThreadEngine
+from tacit.engines.base import Engine
+from tacit.errors import ConfigError, TacitWarning
+from tacit.fitting.provenance import given_settings, warn_of_leaks
+from tacit.fitting.top_items import COUNTS, narrowed, reserve_counts
+from tacit.models import Model
+from tacit.models.rules import LocalRule
+from tacit.trusted.journal import Journal
+from tacit.trusted.mechanism import Mechanism, Numerics, Observer
+from tacit.trusted.sampler import SeededNoiseUnsafe, SystemNoise
+
+__all__ = [
+    "NOT_GIVEN",
+    "FitContext",
+    "FitPlan",
+    "NotGiven",
+    "Options",
+    "Outcome",
+    "budget_of",
+    "check_kind",
+    "fit",
+    "plan_of",
+    "run_plan",
+    "settings_of",
+]
+
+
+class NotGiven:
+    """Tells a budget that was left out from `budget=None`, which asks for no privacy."""
+
+
+NOT_GIVEN: Final = NotGiven()
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a fit is carried out, whatever it fits."""
+
+    numerics: Numerics
+    checkpoint: str | PathLike[str] | None
+    noise_seed_unsafe: int | None
+    progress: Callable[[int, int], None] | None
+    top_items: int | None
+    strict: bool
+    observer: Observer | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        numerics: str,
+        noise_seed_unsafe: int | None,
+        top_items: int | None,
+        **others: Any,
+    ) -> "Options":
+        """Take the arguments of a call, or name the one that is wrong."""
+        check("top_items", top_items, Count | None)
+        check("noise_seed_unsafe", noise_seed_unsafe, Annotated[int, Range(0)] | None)
+        return cls(
+            numerics=_numerics(numerics),
+            noise_seed_unsafe=noise_seed_unsafe,
+            top_items=top_items,
+            **others,
+        )
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """What a plan works with: rows and where they live, the mechanism, and the public numbers."""
+
+    ratings: Ratings
+    engine: Engine
+    mechanism: Mechanism
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The rule that is published, what made it, and what it rests on that was taken as public.
+
+    Attributes:
+        rule: what users do.
+        algorithm: the one whose rule it is.
+        public: what was taken as public, by name.
+        sources: which of these lines come from a release, and from which.
+    """
+
+    rule: LocalRule
+    algorithm: Algorithm
+    public: dict[str, str]
+    sources: dict[str, Release]
+
+    @classmethod
+    def of(cls, rule: LocalRule, algorithm: Algorithm, facts: Facts) -> "Outcome":
+        """Bring a rule together with what its algorithm says of itself."""
+        sources: dict[str, Release] = getattr(algorithm, "sources", dict)()
+        return cls(rule, algorithm, algorithm.public(facts), sources)
+
+
+class FitPlan(Protocol):
+    """What is fitted: one algorithm, or a search among several."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All that it depends on, to know a checkpoint of it again."""
+        ...
+
+    @property
+    def given(self) -> list[tuple[str, Any]]:
+        """Every setting that the caller chose, for the search for leaks."""
+        ...
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> Callable[[FitContext], Outcome]:
+        """Reserve all releases before any data is read; return what makes them."""
+        ...
+
+
+@dataclass(frozen=True)
+class _OneFit:
+    """The plan of `fit`: one algorithm."""
+
+    algorithm: Algorithm
+    given: list[tuple[str, Any]]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return settings_of(self.algorithm)
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> Callable[[FitContext], Outcome]:
+        self.algorithm.reserve(ledger, facts)
+
+        def run(context: FitContext) -> Outcome:
+            rule = self.algorithm.run(context.mechanism.within(ledger), facts)
+            return Outcome.of(rule, self.algorithm, facts)
+
+        return run
+
+
+def plan_of(algorithm: Algorithm) -> FitPlan:
+    """Return the plan of one algorithm that no caller chose the settings of."""
+    return _OneFit(algorithm, [])
+
+
+def fit(
+    ratings: Ratings,
+    algorithm: Algorithm | None = None,
+    *,
+    epsilon: float | None = None,
+    delta: float = 1e-6,
+    neighbours: str = "replace",
+    budget: PrivacyBudget | NotGiven | None = NOT_GIVEN,
+    engine: Engine | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    numerics: str = "exact",
+    noise_seed_unsafe: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    top_items: int | None = None,
+    strict: bool = False,
+) -> Model:
+    """Learn from ratings under joint differential privacy per user; return what may be published.
+
+    Args:
+        ratings: everyone's ratings.
+        algorithm: a config such as `FrankWolfe(rounds=10)`; None chooses one by public rules.
+        epsilon: the privacy loss that may not be exceeded; with `delta` and `neighbours` a short
+            form of `budget=PrivacyBudget(...)`.
+        delta: the probability with which it may be exceeded.
+        neighbours: "replace" (the number of users is public) or "add_remove".
+        budget: what may be spent; None, given by name, means NO PRIVACY.
+        engine: where rows live; threads in this process by default.
+        checkpoint: a folder in which every release is made durable before it is used. The same
+            call after a crash goes on with the same releases and spends nothing twice.
+        numerics: "exact", or "idealised" for experiments.
+        noise_seed_unsafe: makes the noise repeatable, and the model NOT PRIVATE.
+        progress: called with (releases made, releases planned).
+        top_items: fit the so many items that are rated most, chosen by a noisy count that takes a
+            twentieth of the budget; None, or as many as there are: all items, and no count.
+        strict: whether a setting that looks computed from the ratings, or a catalogue taken from
+            them, is an error; otherwise the former is a PrivacyLeakWarning.
+    """
+    budget = budget_of(budget, epsilon, delta, neighbours)
+    options = Options.checked(
+        numerics,
+        noise_seed_unsafe,
+        top_items,
+        checkpoint=checkpoint,
+        progress=progress,
+        strict=strict,
+    )
+    # What the rules of this package choose was not passed in, and cannot leak.
+    given = [] if algorithm is None else list(given_settings(algorithm))
+    implicit = isinstance(ratings, Ratings) and ratings.implicit
+    plan = _OneFit(algorithm or automatic(implicit), given)
+    check_kind(plan.algorithm, implicit)
+    return run_plan(ratings, plan, budget, engine, options)
+
+
+def automatic(implicit: bool = False) -> Algorithm:
+    """Return the algorithm and settings that `fit` uses when none are given.
+
+    Fixed in advance: they look at no data. Whatever depends on it (item means, spreads, how many
+    directions) follows from releases that are paid for; see algorithms.moments.
+    """
+    return Interactions() if implicit else Moments()
+
+
+def check_kind(algorithm: Algorithm, implicit: bool) -> None:
+    """Refuse an algorithm for ratings where there are none, and the other way round."""
+    wanted = getattr(algorithm, "implicit", False)
+    if wanted and not implicit:
+        raise ConfigError(
+            f"algorithm={algorithm.name}: it learns from interactions, and these are ratings; read "
+            "them with implicit=True (--implicit), or choose another"
+        )
+    if implicit and not wanted:
+        raise ConfigError(
+            f"algorithm={algorithm.name}: it learns from ratings, and these are interactions "
+            "(implicit=True); leave the algorithm out, or give Interactions(...)"
+        )
+
+
+def run_plan(
+    ratings: Ratings,
+    plan: FitPlan,
+    budget: PrivacyBudget | None,
+    engine: Engine | None,
+    options: Options,
+) -> Model:
+    """Reserve, choose the items, make the releases, and close the book."""
+    if not isinstance(ratings, Ratings):
+        raise ConfigError(
+            f"ratings={type(ratings).__name__}: expected tacit.Ratings, made with "
+            "Ratings.from_file, from_frame, from_sparse or from_arrays"
+        )
+    _look_for_leaks(ratings, plan, budget, options)
+    engine = engine or ThreadEngine()
+    top = options.top_items
+    narrow = top is not None and top < ratings.n_items
+    facts = _facts(ratings, budget, top if narrow else None)
+    _warn_of_delta(facts)
+    _warn_of_a_weak_promise(budget, options)
+    ledger = Ledger(budget)
+    rest = reserve_counts(ledger, ratings.n_items) if narrow else ledger
+    run = plan.reserve(rest, facts)
+    public = _public(ratings, facts)
+    engine.take(ratings)
+    with _journal(ratings, plan, budget, options) as journal:
+        mechanism = _mechanism(engine, ledger, journal, options)
+        if narrow:
+            ratings = narrowed(mechanism, ratings, facts.n_items)
+            engine.take(ratings)
+        outcome = run(FitContext(ratings, engine, mechanism, facts))
+    certificate = Certificate.of(
+        ledger,
+        public | outcome.public,
+        options.numerics.value,
+        _reasons_not_private(options),
+        sources=({"catalogue": COUNTS} if narrow else {}) | outcome.sources,
+        method=Method.of(outcome.algorithm),
+    )
+    rule, releases = outcome.rule, len(ledger.entries)
+    return Model(rule, ratings.catalogue, ratings.rating_range, certificate, releases)
+
+
+def _mechanism(
+    engine: Engine, ledger: Ledger, journal: Journal | None, options: Options
+) -> Mechanism:
+    seed = options.noise_seed_unsafe
+    noise = SystemNoise() if seed is None else SeededNoiseUnsafe(seed)
+    return Mechanism(
+        engine,
+        ledger,
+        noise,
+        numerics=options.numerics,
+        journal=journal,
+        progress=options.progress,
+        observer=options.observer,
+    )
+
+
+def _reasons_not_private(options: Options) -> tuple[str, ...]:
+    reasons = []
+    if options.noise_seed_unsafe is not None:
+        reasons.append("its noise was drawn from a seed, which undoes it")
+    if options.numerics is Numerics.IDEALISED:
+        reasons.append("its noise was drawn in floating point, whose low bits can leak")
+    return tuple(reasons)
+
+
+def _look_for_leaks(
+    ratings: Ratings, plan: FitPlan, budget: PrivacyBudget | None, options: Options
+) -> None:
+    """Look at what the caller passed in, never at the ratings themselves."""
+    given: list[tuple[str, Any]] = [("rating_range", float(end)) for end in ratings.rating_range]
+    given += [("top_items", options.top_items), *plan.given]
+    if budget is not None and budget.neighbours is Neighbours.ADD_REMOVE:
+        given.append(("delta", budget.delta))
+    if budget is not None or options.strict:
+        public = ratings.catalogue.public
+        warn_of_leaks(given, strict=options.strict, catalogue_public=public)
+
+
+def _facts(ratings: Ratings, budget: PrivacyBudget | None, top: int | None) -> Facts:
+    protected = budget is not None and budget.neighbours is Neighbours.ADD_REMOVE
+    users = None if protected else ratings.n_users
+    return Facts(top or ratings.n_items, ratings.rating_range, users, budget)
+
+
+def _warn_of_delta(facts: Facts) -> None:
+    """Delta is the chance that the promise fails; with many users it must be far below 1/users."""
+    if facts.budget and facts.n_users and facts.budget.delta >= 1 / facts.n_users:
+        warnings.warn(
+            f"delta={facts.budget.delta:g} is not below one over the number of users "
+            f"({facts.n_users}): publishing one whole row at random would pass; choose a smaller",
+            TacitWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_a_weak_promise(budget: PrivacyBudget | None, options: Options) -> None:
+    """Say before anything is spent that it will buy little; what says NOT PRIVATE needs no more.
+
+    It speaks of the whole budget. The paper's calibration may spend less, and be worth more.
+    """
+    if budget is None or _reasons_not_private(options):
+        return
+    mu = mu_of(budget.epsilon, budget.delta)
+    weak = weakness(budget, mu)
+    if weak:
+        none = grade_of(budget, mu) is Grade.NONE
+        sure = budget.accounting is Accounting.EXACT
+        word = f"the model {'will' if sure else 'may'} say NOT PRIVATE"
+        word = word if none else f"the promise {'is' if sure else 'may be'} weak"
+        warnings.warn(
+            f"epsilon={shown(budget.epsilon)}, delta={shown(budget.delta)}, {budget.neighbours}: "
+            f"{word}: {weak}; choose a smaller epsilon or delta",
+            TacitWarning,
+            stacklevel=4,
+        )
+
+
+def _public(ratings: Ratings, facts: Facts) -> dict[str, str]:
+    lo, hi = facts.rating_range
+    public = {"rating range": f"{lo:g} to {hi:g}, given by the caller"}
+    if ratings.implicit:
+        public = {"rating range": "none: interactions without ratings, as the caller says"}
+    if facts.n_users is not None:
+        public["number of users"] = f"{facts.n_users}, public under this relation"
+    public["catalogue"] = _catalogue_line(ratings, facts.n_items)
+    return public
+
+
+def _catalogue_line(ratings: Ratings, n_items: int) -> str:
+    """Say where the catalogue comes from."""
+    if ratings.catalogue.public:
+        line = f"{ratings.n_items} items, a public list given by the caller"
+    else:
+        line = (
+            f"{ratings.n_items} items, ASSUMED public but taken from the ratings: an item that one "
+            "person alone has rated gives her away; give a public list to close this"
+        )
+    if n_items == ratings.n_items:
+        return line
+    return f"the {n_items} most rated by the release '{COUNTS.name}', chosen from {line}"
+
+
+@contextlib.contextmanager
+def _journal(
+    ratings: Ratings, plan: FitPlan, budget: PrivacyBudget | None, options: Options
+) -> Iterator[Journal | None]:
+    """Open the checkpoint of this very fit, if one was asked for."""
+    if options.checkpoint is None:
+        yield None
+        return
+    about = {
+        "ratings": ratings.digest(),
+        "algorithm": _digest(plan.settings),
+        "preparation": _digest({"top_items": options.top_items}),
+        "budget": _digest(asdict(budget) if budget else {}),
+        "noise": _digest({"numerics": options.numerics, "seed": options.noise_seed_unsafe}),
+    }
+    journal = Journal(options.checkpoint, about)
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def settings_of(algorithm: Algorithm) -> dict[str, Any]:
+    """Return the name and all settings of an algorithm."""
+    return {"name": algorithm.name, **asdict(algorithm)}  # type: ignore[call-overload]
+
+
+def _digest(settings: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def budget_of(
+    budget: PrivacyBudget | NotGiven | None, epsilon: float | None, delta: float, neighbours: str
+) -> PrivacyBudget | None:
+    """Return the budget that a caller gave, in either form; None if no privacy is wanted."""
+    if isinstance(budget, NotGiven):
+        if epsilon is None:
+            raise ConfigError(
+                "give epsilon=..., or budget=PrivacyBudget(...); "
+                "budget=None, by name, asks for a model that is NOT PRIVATE"
+            )
+        return PrivacyBudget(epsilon, delta, neighbours, Accounting.EXACT)  # type: ignore[arg-type]
+    if epsilon is not None:
+        raise ConfigError("give either epsilon=... or budget=..., not both")
+    if budget is not None and not isinstance(budget, PrivacyBudget):
+        raise ConfigError(f"budget={budget!r}: expected a PrivacyBudget, or None for no privacy")
+    return budget
+
+
+def _numerics(numerics: str) -> Numerics:
+    try:
+        return Numerics(numerics)
+    except ValueError:
+        raise ConfigError(f"numerics={numerics!r}: expected 'exact' or 'idealised'") from None

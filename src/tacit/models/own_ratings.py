@@ -1,0 +1,116 @@
+"""A person's own ratings, in whatever form she has them, as positions in the catalogue."""
+
+import warnings
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tacit.data.catalogue import Catalogue
+from tacit.errors import DataError, UnknownItemsWarning
+from tacit.models.rules import OwnRows
+
+__all__ = ["known_positions", "own_interactions", "own_row"]
+
+_FORMS = "a dict {item: rating}, a frame with columns item and rating, or (items, ratings)"
+_PLAIN_FORMS = "a list of items, a frame with a column item, or a dict {item: 1}"
+
+
+def own_row(own: Any, catalogue: Catalogue, rating_range: tuple[float, float]) -> OwnRows:
+    """Return one person's ratings as a row; unknown items are left out with a warning."""
+    items, ratings = _columns(own)
+    values = _checked(ratings, rating_range)
+    if len(items) != values.size:
+        raise DataError(f"own_ratings: {len(items)} items, {values.size} ratings; expected pairs")
+    positions = known_positions(items, catalogue, "own ratings")
+    known = positions >= 0
+    positions, values = positions[known], values[known]
+    order = np.argsort(positions, kind="stable")
+    positions, values = positions[order], values[order]
+    twice = int(np.sum(positions[1:] == positions[:-1]))
+    if twice:
+        raise DataError(f"own_ratings: {twice} items are rated twice; give each item once")
+    indptr = np.array([0, positions.size], dtype=np.int64)
+    return OwnRows(indptr, positions.astype(np.uint32), values.astype(np.float32))
+
+
+def own_interactions(own: Any, catalogue: Catalogue) -> OwnRows:
+    """Return the items one person touched as a row of ones; a repeated one counts once."""
+    positions = known_positions(_touched(own), catalogue, "own interactions")
+    known = np.unique(positions[positions >= 0])
+    indptr = np.array([0, known.size], dtype=np.int64)
+    return OwnRows(indptr, known.astype(np.uint32), np.ones(known.size, np.float32))
+
+
+def _touched(own: Any) -> Any:
+    """Return the items of a list, a series, a frame, or a dict whose values are all 1."""
+    if isinstance(own, Mapping):
+        others = sum(value != 1 for value in own.values())
+        if others:
+            raise DataError(
+                f"own_ratings: {others} values are not 1; this model knows interactions only: "
+                "leave out what was not touched"
+            )
+        return list(own)
+    if isinstance(own, pl.LazyFrame):
+        own = own.collect()
+    if hasattr(own, "columns"):
+        if "item" not in set(own.columns):
+            raise DataError(f"own_ratings: expected {_PLAIN_FORMS}")
+        return _series(own["item"])
+    if isinstance(own, Collection) and not isinstance(own, str | bytes):
+        return own if isinstance(own, pl.Series | np.ndarray) else list(own)
+    raise DataError(f"own_ratings={type(own).__name__}: expected {_PLAIN_FORMS}")
+
+
+def known_positions(items: Any, catalogue: Catalogue, what: str) -> NDArray[np.int64]:
+    """Return positions in the catalogue, -1 where unknown, and warn with the count of those."""
+    try:
+        positions = catalogue.positions(items)
+    except (DataError, pl.exceptions.PolarsError):  # its message may quote ids
+        raise DataError(f"{what}: expected item ids like those of the catalogue") from None
+    unknown = int(np.sum(positions < 0))
+    if unknown:
+        message = f"{unknown} of {len(positions)} {what} are not in the catalogue and are left out"
+        warnings.warn(message, UnknownItemsWarning, stacklevel=4)
+    return positions
+
+
+def _columns(own: Any) -> tuple[Any, Any]:
+    if isinstance(own, Mapping):
+        return list(own.keys()), list(own.values())
+    if isinstance(own, pl.LazyFrame):
+        own = own.collect()
+    if hasattr(own, "columns"):
+        if not {"item", "rating"} <= set(own.columns):
+            raise DataError(f"own_ratings: expected {_FORMS}")
+        return _series(own["item"]), _series(own["rating"])
+    if isinstance(own, tuple) and len(own) == 2:
+        return own
+    raise DataError(f"own_ratings={type(own).__name__}: expected {_FORMS}")
+
+
+def _series(column: Any) -> Any:
+    return column if isinstance(column, pl.Series) else column.to_list()
+
+
+def _numbers(ratings: Any) -> NDArray[np.float64] | None:
+    try:
+        return np.asarray(ratings, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _checked(ratings: Any, rating_range: tuple[float, float]) -> NDArray[np.float64]:
+    lo, hi = rating_range
+    values = _numbers(ratings)
+    if values is None:  # raised here, so that no error that quotes a rating is its context
+        raise DataError("own_ratings: every rating must be a number")
+    wrong = int(np.sum(~((values >= lo) & (values <= hi))))
+    if wrong:
+        raise DataError(
+            f"own_ratings: {wrong} ratings are missing or outside the rating range [{lo:g}, {hi:g}]"
+        )
+    return values

@@ -1,0 +1,1 @@
+"""Everything that people look at: the HTML report, figures and tables."""

@@ -1,0 +1,408 @@
+"""One HTML page about a model: its promise, its releases, its accuracy, and one person's list.
+
+The page stands alone: no scripts, no fonts, nothing from a network. Its accuracy figures are NOT
+PRIVATE and say so; so the page is for people who own the ratings.
+"""
+
+import html
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+from string import Template
+from typing import Any, Protocol
+
+from tacit._atomic import write_durably
+from tacit._outputs import Kind, Output, check_replaceable
+from tacit.data.catalogue import Catalogue
+from tacit.evaluation.accuracy import Accuracy
+from tacit.evaluation.calibration import Calibration
+from tacit.evaluation.ranking import Ranking
+
+__all__ = ["write_report"]
+
+Scored = tuple[str, Accuracy, bool]
+_EXCEPTION = "Not covered: "
+_RELATIONS = {
+    "replace": "replace: one person’s whole list of ratings is exchanged for any other",
+    "add_remove": "add_remove: one person’s whole list of ratings is emptied or filled",
+}
+_ROW = 72  # height of one bar with its label
+
+
+class _Certificate(Protocol):
+    def to_json(self) -> dict[str, Any]: ...
+
+
+class _Model(Protocol):
+    @property
+    def certificate(self) -> _Certificate: ...
+    @property
+    def catalogue(self) -> Catalogue: ...
+
+
+class _Recommendation(Protocol):
+    @property
+    def title(self) -> str: ...
+    @property
+    def score(self) -> float: ...
+
+
+def write_report(
+    path: str | PathLike[str],
+    *,
+    model: _Model,
+    accuracies: Sequence[Scored],
+    person: Mapping[Any, float],
+    recommendations: Sequence[_Recommendation],
+    measures: Sequence[Ranking | Calibration] = (),
+    overwrite: bool = False,
+) -> None:
+    """Write the page.
+
+    Args:
+        path: the HTML file to write.
+        model: the published model, for its certificate and its titles.
+        accuracies: (label, accuracy, whether that way of predicting keeps people's privacy).
+        person: a synthetic person's own ratings by item id; items outside the catalogue show
+            their id.
+        recommendations: what the model recommends to her, best first.
+        measures: how good lists of recommendations are, and stds of predictions, if measured.
+        overwrite: whether a file that is no report may be replaced.
+
+    Raises:
+        ConfigError: the page cannot be written there, or there is a file that is no report.
+    """
+    check_replaceable(Output("path", Path(path), Kind.REPORT), overwrite=overwrite)
+    certificate = model.certificate.to_json()
+    page = Template(resources.files("tacit.reporting").joinpath("report.html").read_text("utf-8"))
+    text = page.substitute(
+        **_opening(certificate),
+        promise=_promise(certificate),
+        facts=_promise_facts(certificate),
+        accuracy=_accuracy(accuracies) + "".join(map(_measure, measures)),
+        person=_person(model.catalogue, person, recommendations),
+        releases=_releases(certificate),
+        public=_public(certificate),
+        footer=_footer(certificate),
+    )
+    write_durably(Path(path), text.encode())
+
+
+def _opening(certificate: Mapping[str, Any]) -> dict[str, str]:
+    """Say in the largest letters whether the model is private."""
+    if certificate["private"]:
+        return {
+            "headline": "Recommendations that keep each person’s ratings private",
+            "lead": "This page says what the model promises to everyone whose ratings it learned "
+            "from, what that promise is made of, and how good the recommendations are.",
+            "badge": '<span class="badge">private</span>',
+            "figures": _figures(certificate),
+        }
+    return {
+        "headline": "This model is not private",
+        "lead": "It may reveal the ratings it learned from. Keep it, and this page, to those who "
+        "may see those ratings.",
+        "badge": '<span class="badge not">NOT PRIVATE</span>',
+        "figures": "",
+    }
+
+
+def _figures(certificate: Mapping[str, Any]) -> str:
+    """Show epsilon and delta, each with one plain sentence."""
+    epsilon, delta = _number(certificate["epsilon"]), _number(certificate["delta"])
+    return (
+        '<div class="figures">'
+        f'<div class="figure"><span>Epsilon</span> <b>{epsilon}</b>'
+        "<p>How much the model may depend on any one person’s ratings. Smaller is more "
+        "private.</p></div>"
+        f'<div class="figure"><span>Delta</span> <b>{delta}</b>'
+        "<p>The slack in that promise: it should be far below one divided by the number of "
+        "people.</p></div></div>"
+    )
+
+
+def _promise(certificate: Mapping[str, Any]) -> str:
+    """Give the certificate's sentences, what is covered apart from what is not."""
+    sentences = [str(sentence) for sentence in certificate["promise"]]
+    covered = [s for s in sentences if not s.startswith(_EXCEPTION)]
+    rest = [s.removeprefix(_EXCEPTION) for s in sentences if s.startswith(_EXCEPTION)]
+    parts = [_list(covered)]
+    if rest:
+        parts.append("<h3>What the promise does not cover</h3>" + _list(map(_capital, rest)))
+    if certificate.get("warnings"):
+        parts.append("<h3>Warnings</h3>" + _list(map(str, certificate["warnings"])))
+    return "\n".join(parts)
+
+
+def _capital(sentence: str) -> str:
+    """Begin a sentence with a capital letter."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _promise_facts(certificate: Mapping[str, Any]) -> str:
+    """List the terms of the promise that an engineer asks for."""
+    named = {
+        "Privacy unit": "unit",
+        "Neighbours": "neighbours",
+        "Accounting": "accounting",
+        "Numerics": "numerics",
+        "Total cost (mu)": "mu",
+        "Epsilon recomputed": "exact_epsilon",
+    }
+    rows = {label: certificate.get(key) for label, key in named.items()}
+    rows["Neighbours"] = _RELATIONS.get(str(rows["Neighbours"]), rows["Neighbours"])
+    rows["Algorithm"] = certificate.get("algorithm")
+    settings = certificate.get("settings") or {}
+    rows["Settings"] = ", ".join(f"{name} {_plain(value)}" for name, value in settings.items())
+    return _definitions(
+        {label: _plain(value) for label, value in rows.items() if value not in (None, "")}
+    )
+
+
+def _plain(value: object) -> str:
+    """Write a value of the certificate as people would."""
+    return _number(value) if isinstance(value, float) else str(value)
+
+
+def _accuracy(accuracies: Sequence[Scored]) -> str:
+    """Show the errors as bars and as a table."""
+    if not accuracies:
+        return "<p>Nothing was measured.</p>"
+    rows = [
+        (label if private else f"{label} (NOT PRIVATE)", f"{a.rmse:.4f}", f"{a.mae:.4f}")
+        for label, a, private in accuracies
+    ]
+    heads = ("Prediction", "RMSE", "MAE")
+    caption = (
+        "Errors on held-out ratings, in units of the rating scale. RMSE punishes large misses."
+    )
+    bars = [(label, a.rmse, private) for label, a, private in accuracies]
+    return (
+        '<p class="notice"><strong>NOT PRIVATE.</strong> These figures were measured on ratings '
+        "that were held back, without any noise. They are for those who may see the ratings; they "
+        "are not part of the model.</p>"
+        "<p>How far predictions are from what people really said: shorter bars are better. "
+        "Striped bars belong to ways of predicting that keep nobody’s privacy.</p>"
+        f'<div class="pair"><div>{_bar_chart("Typical error (RMSE)", bars)}</div>'
+        f"<div>{_table(caption, heads, rows)}</div></div>" + _counted(accuracies)
+    )
+
+
+def _counted(accuracies: Sequence[Scored]) -> str:
+    """Say how many held-out ratings were predicted, and how many could not be."""
+    first = accuracies[0][1]
+    skipped = max(accuracy.skipped for _, accuracy, _ in accuracies)
+    left_out = (
+        f" {skipped:,} more were left out: of unknown items, or of people without training ratings."
+    )
+    return (
+        f'<p class="soft">Measured on {first.ratings:,} held-out ratings of {first.users:,} '
+        f"people.{left_out if skipped else ''}</p>"
+    )
+
+
+def _measure(measured: Ranking | Calibration) -> str:
+    """Show one more way in which the model was measured, below its errors."""
+    return _ranking(measured) if isinstance(measured, Ranking) else _calibration(measured)
+
+
+def _ranking(ranking: Ranking) -> str:
+    """Show how good lists are."""
+    meanings = {
+        "NDCG": (ranking.ndcg, "liked items near the top; 100 % is the best order there is"),
+        "Recall": (ranking.recall, "share of someone’s liked items that is in her list"),
+        "Coverage": (ranking.coverage, "share of all items that is in anyone’s list"),
+    }
+    rows = [(name, text, f"{100 * value:.1f} %") for name, (value, text) in meanings.items()]
+    caption = (
+        f"Lists of {ranking.k} for {ranking.lists:,} people. {ranking.people:,} of them have a "
+        f"held-out rating of {ranking.relevant:g} or more: something that they liked."
+    )
+    heads = ("Measure", "What it says", "Found")
+    return "<h3>Lists of recommendations</h3>" + _table(caption, heads, rows, numbers=2)
+
+
+def _calibration(calibration: Calibration) -> str:
+    """Show whether errors are as large as the model says, by its own estimate of them."""
+    rows = [
+        (f"{tenth.std:.3f}", f"{tenth.expected:.3f}", f"{tenth.rmse:.3f}")
+        for tenth in calibration.deciles
+    ]
+    heads = ("Predicted std", "Error to expect", "Error found")
+    caption = "Held-out ratings in groups of equal size by predicted std, smallest first."
+    shares = (
+        f"{100 * calibration.within_one:.1f} % of ratings are within one std of the prediction, "
+        f"and {100 * calibration.within_two:.1f} % within two. "
+        f"If all stds were right, it would be {100 * calibration.expected_one:.1f} % and "
+        f"{100 * calibration.expected_two:.1f} % in this rating range."
+    )
+    intro = f"<h3>Uncertainty of predictions</h3><p>{_escape(shares)}</p>"
+    return intro + _table(caption, heads, rows)
+
+
+def _person(
+    catalogue: Catalogue, own: Mapping[Any, float], recommended: Sequence[_Recommendation]
+) -> str:
+    """Show what she rated beside what she is recommended."""
+    places = catalogue.positions(list(own)).tolist() if own else []
+    titles = [
+        catalogue.title(place) if place >= 0 else str(item)
+        for item, place in zip(own, places, strict=True)
+    ]
+    rated = [(title, f"{rating:.1f}") for title, rating in zip(titles, own.values(), strict=True)]
+    ranked = [
+        (str(rank), found.title, f"{found.score:.2f}") for rank, found in enumerate(recommended, 1)
+    ]
+    left = _table("Her own ratings", ("Title", "Her rating"), rated)
+    heads = ("Rank", "Title", "Predicted")
+    right = _table("What it recommends to her", heads, ranked, name=1)
+    return (
+        "<p>She is invented. Her recommendations can be computed on her own device from the "
+        "published model and her own ratings, which need not leave it.</p>"
+        f'<div class="pair"><div>{left}</div><div>{right}</div></div>'
+    )
+
+
+def _releases(certificate: Mapping[str, Any]) -> str:
+    """List every release with what it cost, and the sum."""
+    rows = [
+        (str(r["name"]), _number(r["sensitivity"]), _number(r["noise_sd"]), _number(r["mu"]))
+        for r in certificate["releases"]
+    ]
+    heads = ("Release", "Sensitivity", "Noise sd", "Cost (mu)")
+    caption = "Sensitivity: the most that one person can change it. Cost: sensitivity / noise sd."
+    costs = [r["mu"] for r in certificate["releases"]]
+    total = None
+    if costs and all(cost is not None and math.isfinite(cost) for cost in costs):
+        whole = math.sqrt(math.fsum(cost**2 for cost in costs))
+        total = ("All together (costs add as squares)", "", "", _number(whole))
+    return (
+        "<p>The model is computed from these noisy numbers and from nothing else about anyone. "
+        "Epsilon can be recomputed from these costs and delta.</p>"
+        if certificate["private"]
+        else "<p>The model is computed from these numbers. They do not keep anyone’s privacy.</p>"
+    ) + _table(caption, heads, rows, total=total)
+
+
+def _public(certificate: Mapping[str, Any]) -> str:
+    """List what the promise leaves out because it was said to be public."""
+    public = {str(name): str(why) for name, why in certificate["public"].items()}
+    if not public:
+        return "<p>Nothing.</p>"
+    return (
+        "<p>The promise holds if these were fixed without looking at the ratings, or may be known "
+        "to everyone.</p>" + _definitions(public)
+    )
+
+
+def _footer(certificate: Mapping[str, Any]) -> str:
+    """Say how to check the page."""
+    check = "<code>tacit verify</code> recomputes epsilon from the listed releases. "
+    return (check if certificate["private"] else "") + "This page loads nothing from a network."
+
+
+# Small pieces of HTML and SVG. Every text that comes in is escaped here, and only here.
+
+
+def _escape(text: str) -> str:
+    """Make any text safe inside HTML: markup, control characters and unpaired surrogates."""
+    tame = "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in ("Cc", "Cs") else c for c in text
+    )
+    return html.escape(tame, quote=True)
+
+
+def _number(value: object) -> str:
+    """Write a number of the certificate with four digits, and a missing one as a dash."""
+    if not isinstance(value, int | float):
+        return "–"
+    if math.isinf(value):
+        return "unbounded"
+    mantissa, _, exponent = f"{value:.4g}".partition("e")
+    if not exponent:
+        return mantissa
+    power = f"10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return power if mantissa == "1" else f"{mantissa} × {power}"
+
+
+def _list(sentences: Iterable[str]) -> str:
+    """Write sentences as a list."""
+    return "<ul>" + "".join(f"<li>{_escape(sentence)}</li>" for sentence in sentences) + "</ul>"
+
+
+def _definitions(pairs: Mapping[str, str]) -> str:
+    """Write names and their explanations."""
+    rows = (f"<dt>{_escape(name)}</dt><dd>{_escape(text)}</dd>" for name, text in pairs.items())
+    return "<dl>" + "".join(rows) + "</dl>"
+
+
+def _table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    name: int = 0,
+    numbers: int | None = None,
+    total: Sequence[str] | None = None,
+) -> str:
+    """Write a table; column `name` heads its row, those from `numbers` on stand right.
+
+    If `numbers` is not given, those are all columns after the name.
+    """
+    first = name + 1 if numbers is None else numbers
+    sides = ["number" if column >= first else "" for column in range(len(heads))]
+    top = "".join(map(_cell, heads, sides, ["col"] * len(heads)))
+    scopes = ["row" if column == name else "" for column in range(len(heads))]
+    body = "".join(f"<tr>{''.join(map(_cell, row, sides, scopes))}</tr>" for row in rows)
+    if total is not None:
+        body += f'<tr class="total">{"".join(map(_cell, total, sides, scopes))}</tr>'
+    return (
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{_escape(caption)}"><table>'
+        f"<caption>{_escape(caption)}</caption>"
+        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(text: str, side: str, scope: str) -> str:
+    """Write one cell; its text is isolated so that its direction cannot spill over."""
+    tag, scoped = ("th", f' scope="{scope}"') if scope else ("td", "")
+    look = f' class="{side}"' if side else ""
+    return f"<{tag}{scoped}{look}><bdi>{_escape(text)}</bdi></{tag}>"
+
+
+def _bar_chart(title: str, bars: Sequence[tuple[str, float, bool]]) -> str:
+    """Draw (label, value, private) as horizontal bars from zero; the others are striped."""
+    longest = max((value for _, value, _ in bars if math.isfinite(value)), default=0.0) or 1.0
+    told = "; ".join(f"{label}: {value:.3f}" for label, value, _ in bars)
+    drawn = "".join(_bar(k, bar, longest) for k, bar in enumerate(bars))
+    return (
+        f'<svg height="{_ROW * len(bars)}" role="img" aria-labelledby="bars bars-d">'
+        f'<title id="bars">{_escape(title)}</title><desc id="bars-d">{_escape(told)}</desc>'
+        '<defs><pattern id="stripes" width="7" height="7" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><rect class="hatch" width="7" height="7"/>'
+        '<line class="stripe" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>'
+        f"{drawn}</svg>"
+    )
+
+
+def _bar(k: int, bar: tuple[str, float, bool], longest: float) -> str:
+    """Draw one bar under its label, with its value at the right; widths follow the screen's."""
+    label, value, private = bar
+    top = k * _ROW
+    width = 80 * min(max(value, 0.0) / longest, 1.0) if math.isfinite(value) else 0.0
+    look = 'class="bar"' if private else 'fill="url(#stripes)"'
+    mark = "" if private else f'<text class="mark" x="0" y="{top + 55}">NOT PRIVATE</text>'
+    return (
+        f'<text x="0" y="{top + 16}">{_escape(_shorten(label))}</text>'
+        f'<rect class="track" x="0" y="{top + 24}" width="80%" height="17" rx="3"/>'
+        f'<rect {look} x="0" y="{top + 24}" width="{width:.2f}%" height="17" rx="3"/>'
+        f'<text class="value" x="100%" y="{top + 38}" text-anchor="end">{value:.3f}</text>{mark}'
+    )
+
+
+def _shorten(label: str) -> str:
+    """Cut a label that would run out of the picture; the table has it whole."""
+    return label if len(label) <= 36 else label[:35] + "…"

@@ -1,0 +1,107 @@
+"""One look for all figures: colours that colour-blind people can tell apart, and calm axes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from tacit.errors import ConfigError
+from tacit.research.experiments.spec import Experiment, MethodChoice
+
+__all__ = ["GRID", "INK", "QUIET", "Line", "calm_style", "check_matplotlib", "lines_of"]
+
+INK: Final = "#222222"
+QUIET: Final = "#6f6f6f"
+GRID: Final = "#ececec"
+# The colours of Okabe and Ito, without their yellow, which is too pale for a line.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5C99", "#8C6D31")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)))
+_YARDSTICK_DASHES: dict[str, Any] = {
+    "user-mean": ":",
+    "item-mean": (0, (1, 3)),
+    "global-mean": (0, (1, 5)),
+}
+_STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "tacit",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """How a method is drawn, in every panel alike."""
+
+    colour: str
+    marker: str
+    dashes: Any
+    width: float = 1.5
+    front: int = 3
+
+
+def lines_of(experiment: Experiment) -> dict[str, Line]:
+    """Give every method of an experiment its look: black for the one that ought to lead."""
+    lines: dict[str, Line] = {}
+    turn, bare = 0, False
+    for method in experiment.methods:
+        if method.label == experiment.leader:
+            lines[method.label] = Line(INK, "o", "-", width=2.4, front=5)
+        elif method.is_baseline:
+            lines[method.label] = _baseline(method, later=bare)
+            bare = bare or not method.is_yardstick
+        elif method.like in lines:
+            forms = [one.like for one in experiment.methods if one.label in lines]
+            lines[method.label] = _form_of(lines[method.like], forms.count(method.like) + 1)
+        else:
+            lines[method.label] = _coloured(turn)
+            turn += 1
+    return lines
+
+
+def _coloured(turn: int) -> Line:
+    """After eight methods colours come again, with other dashes and markers."""
+    again, at = divmod(turn, len(_COLOURS))
+    marker = _MARKERS[(at + 3 * again) % len(_MARKERS)]
+    return Line(_COLOURS[at], marker, _DASHES[again % len(_DASHES)])
+
+
+def _form_of(line: Line, number: int) -> Line:
+    """Return the look of another form of a method: its colour, with other dashes and marker."""
+    marker = _MARKERS[(_MARKERS.index(line.marker) + 3 * number) % len(_MARKERS)]
+    return replace(line, marker=marker, dashes=_DASHES[number % len(_DASHES)])
+
+
+def _baseline(method: MethodChoice, *, later: bool) -> Line:
+    """Yardsticks are dotted, a method without a private form is dashed; a later one dash-dotted."""
+    dashes = _YARDSTICK_DASHES.get(method.algorithm, "-." if later else "--")
+    return Line(QUIET if method.is_yardstick else INK, "", dashes, width=1.2, front=2)
+
+
+def check_matplotlib() -> None:
+    """Refuse to begin what could not be drawn in the end."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ConfigError(
+            'figures need matplotlib, which is not installed: pip install "tacit[figures]"'
+        ) from None
+
+
+@contextmanager
+def calm_style() -> Iterator[None]:
+    """Draw in this style, and leave everyone else's alone."""
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        yield

@@ -1,0 +1,1 @@
+"""The theory behind the default method, and experiments that can be repeated."""

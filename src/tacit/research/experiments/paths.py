@@ -1,0 +1,58 @@
+"""Where experiments and their results are: beside the package, or in it once installed."""
+
+from pathlib import Path
+
+from tacit.errors import ConfigError
+
+__all__ = ["experiment_names", "experiment_text", "full_name", "results_folder"]
+
+_PACKAGED = Path(__file__).parent / "files"
+_CHECKOUT = Path(__file__).parents[4]
+
+
+def _folder() -> Path:
+    """The folder of the TOML files."""
+    beside = _checkout_folder()
+    return beside if beside is not None else _PACKAGED
+
+
+def _checkout_folder() -> Path | None:
+    """The folder `experiments` of a checkout, if the package runs from one."""
+    found = (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "src" / "tacit").is_dir()
+    folder = _CHECKOUT / "experiments"
+    return folder if found and folder.is_dir() else None
+
+
+def full_name(name: str) -> str:
+    """The name of an experiment; the paper's figures had other numbers in version 0.1.0.
+
+    >>> full_name("fig1b"), full_name("fig2a"), full_name("oja")
+    ('figure-2b', 'figure-3a', 'oja')
+    """
+    for old, new in (("fig1", "figure-2"), ("fig2", "figure-3")):
+        if name.startswith(old) and len(name) == len(old) + 1:
+            return new + name[-1]
+    return name
+
+
+def experiment_names() -> list[str]:
+    """The names of all experiments."""
+    return sorted(path.stem for path in _folder().glob("*.toml"))
+
+
+def experiment_text(name: str) -> str:
+    """The text of an experiment's file.
+
+    Raises:
+        ConfigError: there is none of this name.
+    """
+    names = experiment_names()
+    if name not in names:
+        raise ConfigError(f"experiment {name!r}: expected one of {', '.join(names)}")
+    return (_folder() / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def results_folder(name: str) -> Path:
+    """Where the results of an experiment go: in a checkout, or below the working folder."""
+    beside = _checkout_folder()
+    return (beside / "results" if beside else Path("tacit-results")) / name
