@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "DATASETS": "known",
-    "Dataset": "described",
+    "DATASETS": "registry",
+    "Dataset": "spec",
     "Synthetic": "synthetic",
     "load": "loading",
     "synthesise": "synthetic",
