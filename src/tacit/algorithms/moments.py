@@ -126,8 +126,8 @@ class Moments(Validated):
     steps: Annotated[int, Range(1, 100)] = 3
     """Noisy products, for "block"."""
     level_shrink: Annotated[float, Range(0, 1e6, "[)")] = 5.0
-    """A user's bias is taken as if she had so many more ratings at the item means: that of a
-    rating over that of levels, the released variances, and this at the most."""
+    r"""Cap on the bias shrinkage $\kappa = \min(\text{level\_shrink}, \sigma^2/\tau^2)$: a user's
+    bias is the sum of her $d$ centred ratings over $d + \kappa$."""
     max_ratings: Count | None = None
     """At most this many ratings of a user count in the releases; None: all."""
     sampling_seed: Seed = 0

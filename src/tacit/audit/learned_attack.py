@@ -1,10 +1,10 @@
-"""The learned part of attacks: from what is seen to what is hidden, by ridge regression.
+"""Attacks that are learned: from what is seen to what is hidden, by regularised linear regression.
 
-A learned attack on the whole published model: it uses what a model file holds, and nothing else.
-
-Of each model it sees the arrays of the local rule, their products by item (which do not depend on
-the signs and the order of directions), the numbers beside them, and the scores that the rule gives
-to the two rows in question. A linear score is learned on some fits and used on others.
+`Learned` guesses hidden numbers from examples. `learned_scores` is an attack on the whole published
+model, which uses what a model file holds, and nothing else. Of each model it sees the arrays of the
+local rule, their products by item (which do not depend on the signs and the order of latent
+factors), the numbers beside them, and the scores that the rule gives to the two rows in question. A
+linear score is learned on some fits and used on others.
 """
 
 from collections.abc import Sequence

@@ -10,7 +10,8 @@ equally spaced numbers. From there on it is whole numbers: adding it to the sum 
 with 52 bits the values of z are further apart than one unit, and more so in the tails. So the
 attacker takes either sum off the released number, and asks the sampler's own formula whether any of
 the 2^53 numbers gives what is left. For the wrong sum, many entries cannot have come from anywhere.
-The exact sampler gives every whole number its proper probability: the question has no content.
+The exact sampler has full support, every whole number with its proper probability: the test has no
+power.
 
 *Grain.* The lowest bit that is set in a released number. Where floats are added, as textbooks do,
 it shows the size of the sum. Here both sums lie on one grid.

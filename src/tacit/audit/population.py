@@ -1,9 +1,9 @@
-"""Small synthetic worlds for the auditor: everyone's ratings in them are public.
+"""Synthetic people for attacks: nobody in here exists, and everyone's ratings are public.
 
-Synthetic people for attacks, drawn from a law that the attacker knows, and what she knows of them.
-
-A row holds one whole number for every item: 0 where it was not rated, else a level from 1 to 5 that
-stands for a rating from the lowest to the highest. Nobody in it exists.
+A `World` holds everyone but one person, whose row is the auditor's to choose. A `Law` draws people
+in a way that the attacker knows, and an `Insider` is what she knows of them. A row of a law holds
+one whole number for every item: 0 where it was not rated, else a level from 1 to 5 that stands for
+a rating from the lowest to the highest.
 """
 
 from collections.abc import Callable

@@ -2,8 +2,6 @@
 
 Counts of items are those of the published list of items, rated or not. MovieLens 10M says 71,567
 users: so high go its user ids, but 69,878 of them have ratings, and those are counted here.
-
-A dataset by its name.
 """
 
 from collections.abc import Mapping

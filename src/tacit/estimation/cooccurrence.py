@@ -1,4 +1,4 @@
-"""Who rated what together: what a count by item, and by how long lists are, tells of pairs.
+"""Co-rating counts estimated from activity-stratified item counts.
 
 All of it is post-processing. People with long lists rate rare items, and rate them together; so the
 number of people who rated two items is not the product of two shares. Among people whose lists

@@ -1,4 +1,4 @@
-"""Item means from noisy sums: they fade into the overall mean where noise drowns them."""
+"""Empirical Bayes: noisy estimates shrunk by a prior variance that is estimated from them."""
 
 from typing import NamedTuple
 
@@ -34,11 +34,11 @@ def item_means(sums: Floats, noise_sd: float, rating_range: tuple[float, float])
 
 
 def shrunk(measured: Floats, variances: Floats, fine: float) -> Shrunk:
-    """Draw measured numbers, each with noise of its own variance, to zero.
+    """Shrink measured numbers, each with noise of its own variance, to zero.
 
-    Each is multiplied by t^2/(t^2 + its variance), where t^2 is how far they spread beyond what
-    noise explains, less three times the sd that noise alone gives it: what noise could have made
-    does not count. `fine` is the spread that does not matter any more.
+    Each is multiplied by t^2/(t^2 + its variance), with t^2 a moment estimate of the prior variance,
+    less three standard errors: what noise could have made does not count. `fine` is the sd of the
+    prior that does not matter any more.
 
     >>> shrunk(np.array([1.0, -1.0]), np.array([0.0, 1e9]), 0.01).estimates.round(3)
     array([ 1., -0.])

@@ -1,4 +1,4 @@
-"""Item factors from a noisy second moment: what noise could have made is taken out of them.
+"""Latent factors by eigenvalue shrinkage (spiked Wigner model), from a noisy second moment.
 
 All of it is post-processing. The released matrix is S = Q F F^T Q + noise off its diagonal,
 Q = diag(q) with q_j how much is known of item j. Noise is that of the release, of sd s, and

@@ -100,8 +100,8 @@ class RidgeRule:
     shrink)^2, of which h_j = 1 - f_j^T A^-1 F_o^T D_o^-1 1 stays. The two errors are uncorrelated:
     u - E[u | y] is uncorrelated with everything rated. b has the variance t for which the shrunk
     mean is the best one if ratings of a person differ independently: the mean of |f_j|^2 + noise_j
-    over all items, by shrink. Without shrinking b can be anything; so it is for someone with no
-    ratings, whose spread is infinite. Offsets, factors and noise are taken as exact: the noise of
+    over all items, by shrink. Without shrinking the prior on the user bias b is flat: infinite
+    variance without ratings. Offsets, factors and noise are taken as exact: the noise of
     the releases counts only where the algorithm put it into `noise`.
     """
 
