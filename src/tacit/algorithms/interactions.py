@@ -61,8 +61,8 @@ class Interactions(Validated):
     3. Both tell the shares p, combined by their noise (estimation.popularity).
     4. S - |Omega| p p^T, with all that is along p taken off from both sides, so that errors of p
        do not pass for tastes; then F is what neither noise nor chance can have made
-       (estimation.spiked_covariance, with q_j = p_j sqrt|Omega|), moved so that sum_j p_j f_j = 0. Items
-       that S is not of have no tastes.
+       (estimation.spiked_covariance, with q_j = p_j sqrt|Omega|), moved so that
+       sum_j p_j f_j = 0. Items that S is not of have no tastes.
     5. Locally: models.implicit.InteractionRule.
 
     No cap on d_i is needed. Where nothing stands out from noise, F has no columns, and everyone

@@ -93,8 +93,8 @@ class Moments(Validated):
        of the 4000 items that are rated most, by their weights, if there are more. Its trace tells
        how much was lost by scaling down, and that bias is corrected. In expectation
        S_jk = N_jk (F F^T)_jk off the diagonal. F is what noise cannot have made
-       (estimation.spiked_covariance); the noise decides how many directions. The diagonal tells how far
-       each item's ratings vary beyond F.
+       (estimation.spiked_covariance); the noise decides how many factors. The diagonal tells how
+       far each item's ratings vary beyond F.
     5. Locally, all of a person's ratings count: u = (G_o^T D^-1 G_o + I)^-1 G_o^T D^-1 (y_o - m_o)
        with G = [tau 1, F], and scores are m + G u. D has what is not explained: the variance of
        an item's ratings, and the doubt about m_j and F_j.

@@ -36,9 +36,9 @@ def item_means(sums: Floats, noise_sd: float, rating_range: tuple[float, float])
 def shrunk(measured: Floats, variances: Floats, fine: float) -> Shrunk:
     """Shrink measured numbers, each with noise of its own variance, to zero.
 
-    Each is multiplied by t^2/(t^2 + its variance), with t^2 a moment estimate of the prior variance,
-    less three standard errors: what noise could have made does not count. `fine` is the sd of the
-    prior that does not matter any more.
+    Each is multiplied by t^2/(t^2 + its variance), with t^2 a moment estimate of the prior
+    variance, less three standard errors: what noise could have made does not count. `fine` is the
+    sd of the prior that does not matter any more.
 
     >>> shrunk(np.array([1.0, -1.0]), np.array([0.0, 1e9]), 0.01).estimates.round(3)
     array([ 1., -0.])

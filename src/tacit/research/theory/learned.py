@@ -328,7 +328,7 @@ def _loadings(matrix: _Matrix, spike: Spike) -> tuple[Floats, Floats]:
 def _top(
     edge: float, noise_model: NoiseModel, variances: Floats, sizes: Floats, weights: Floats
 ) -> float:
-    """Return the eigenvalue that the method asks of a latent factor (estimation.spiked_covariance)."""
+    """Return the eigenvalue that a latent factor must pass (estimation.spiked_covariance)."""
     energy = variances @ sizes
     count = float((sizes @ energy) ** 2 / max(float(sizes @ energy**2), 1e-300))
     few = noise_model.single * (1 + 10 / noise_model.users) * float(weights.max()) ** 2
