@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit.cli import main
+from tacit.reporting import plan_figure
 
 Run = Callable[..., tuple[int, str, str]]
 ASKED = ("--users", 500_000, "--items", 400, "--epsilon", 0.5)
@@ -138,6 +139,14 @@ def test_what_is_given_is_used_and_marked(plan: Run) -> None:
     assert found["problem"]["nuclear_norm"] == 9000.0
 
 
+@pytest.fixture(params=[2, pytest.param(None, marks=pytest.mark.slow)], ids=["few", "all"])
+def _forecasts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many forecasts on a curve; None: as many as people get."""
+    if request.param:
+        monkeypatch.setattr(plan_figure, "_FORECASTS", request.param)
+
+
+@pytest.mark.usefixtures("_forecasts")
 @pytest.mark.parametrize(("name", "start"), [("p.svg", b"<?xml"), ("p.png", b"\x89PNG")])
 def test_plot(plan: Run, tmp_path: Path, name: str, start: bytes) -> None:
     code, out, err = plan(*ASKED, "--plot", tmp_path / name)

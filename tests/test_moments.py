@@ -202,7 +202,10 @@ def alarms(monkeypatch: pytest.MonkeyPatch, items: int, skew: float, scale: floa
     return found
 
 
-@pytest.mark.parametrize(("items", "skew"), [(5, 0.0), (20, 0.0), (20, 1.0), (100, 0.0)])
+@pytest.mark.parametrize(
+    ("items", "skew"),
+    [(5, 0.0), (20, 0.0), (20, 1.0), pytest.param(100, 0.0, marks=pytest.mark.slow)],
+)
 def test_noise_has_no_directions(monkeypatch: pytest.MonkeyPatch, items: int, skew: float) -> None:
     """In fewer than one of 20 fits; and the twin: with a threshold 0.7 times as high, in many."""
     assert alarms(monkeypatch, items, skew) < 10
@@ -212,7 +215,11 @@ def test_noise_has_no_directions(monkeypatch: pytest.MonkeyPatch, items: int, sk
 
 @pytest.mark.parametrize(
     ("items", "skew"),
-    [(300, 0.0), (300, 0.7), pytest.param(900, 0.0, marks=pytest.mark.slow)],
+    [
+        pytest.param(300, 0.0, marks=pytest.mark.slow),
+        (300, 0.7),
+        pytest.param(900, 0.0, marks=pytest.mark.slow),
+    ],
 )
 def test_noise_of_many_items_seldom_passes_the_few_that_are_drawn(items: int, skew: float) -> None:
     """In fewer than one of 20; and the twin: a threshold a tenth lower, in more than one of four.
@@ -345,9 +352,11 @@ def too_much(over: np.ndarray) -> bool:
 
 
 QUICK = [(3, 0.01), (3, None), (20, 0.1), (20, 10.0), (200, 1.0)]
+DISTINCT = ["equal", "own_constants", "one_each", "two_items", "thumbs", "heavy", "nothing"]
+"""Families that went wrong in ways of their own; the whole grid below has all of them."""
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", DISTINCT)
 def test_it_is_hardly_ever_worse_than_ones_own_mean(family: str) -> None:
     """By half a percent at the most, on average over draws; where that has no error, by 1 % of
 
