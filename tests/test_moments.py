@@ -26,8 +26,8 @@ from tacit.estimation.spiked_covariance import (
 from tacit.evaluation import calibrate, evaluate, user_mean_accuracy
 from tacit.trusted.mechanism import Mechanism
 from tests.conftest import ratings_for
-from tests.hostile import FAMILIES, Split, top_end
-from tests.paper.recorded import recorded_noise
+from tests.support.hostile import FAMILIES, Split, top_end
+from tests.support.recorded import recorded_noise
 
 # --- A second calculation, dense, of the releases and of the rule.
 

@@ -28,14 +28,14 @@ def killed(folder: Path, stage: str, number: int) -> None:
     after = model.read_bytes() if model.exists() else None
     if after != before:
         tacit.load(model)  # whole, or it would be an error
-    check_log(folder)
+    assert_drawn_once(folder)
 
 
 def releases(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.rglob("release-*.safetensors"))}
 
 
-def check_log(folder: Path) -> dict[int, str]:
+def assert_drawn_once(folder: Path) -> dict[int, str]:
     """No release is drawn again once it was used, and every use is of the same values."""
     used: dict[int, str] = {}
     draws: dict[int, int] = defaultdict(int)
@@ -51,11 +51,13 @@ def check_log(folder: Path) -> dict[int, str]:
     return used
 
 
-def check_finished(folder: Path) -> tacit.Model:
+def assert_finished(folder: Path) -> tacit.Model:
     """After the last run: a sound model that spent its budget once, and nothing else left."""
     model = tacit.load(folder / "model.tacit")
     found = model.verify()
     assert found.holds, found.problems
-    assert len(check_log(folder)) == len(model.certificate.releases) == len(releases(folder))
+    assert (
+        len(assert_drawn_once(folder)) == len(model.certificate.releases) == len(releases(folder))
+    )
     assert not list((folder / "checkpoint").glob(".*"))
     return model
