@@ -1,9 +1,13 @@
 """Fits in real processes, and what must hold after any number of them were ended."""
 
+import atexit
+import json
+import os
 import signal
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import tacit
@@ -15,9 +19,24 @@ def command(folder: Path, stage: str = "", number: int = 0) -> list[str]:
     return [sys.executable, "-m", "tests.faults.child", str(folder), stage, str(number)]
 
 
+@cache
+def _server() -> "subprocess.Popen[str]":
+    """A process that has loaded everything, and forks for each fit; it ends with this one."""
+    line = [sys.executable, "-m", "tests.faults.child", "--serve"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    server = subprocess.Popen(line, cwd=ROOT, **pipes)  # type: ignore[call-overload]
+    atexit.register(server.__exit__, None, None, None)
+    return server
+
+
 def run(folder: Path, stage: str = "", number: int = 0) -> int:
     """Run a fit, to its end or to a stage of a release where it is killed."""
-    return subprocess.run(command(folder, stage, number), cwd=ROOT, check=False).returncode
+    if not hasattr(os, "fork"):
+        return subprocess.run(command(folder, stage, number), cwd=ROOT, check=False).returncode
+    server = _server()
+    server.stdin.write(json.dumps([str(folder), stage, number]) + "\n")  # type: ignore[union-attr]
+    server.stdin.flush()  # type: ignore[union-attr]
+    return int(server.stdout.readline())  # type: ignore[union-attr]
 
 
 def killed(folder: Path, stage: str, number: int) -> None:
