@@ -52,6 +52,8 @@ class ReleaseKind(StrEnum):
     """The normal equations of all item factors, one round of alternating least squares."""
     GRADIENT = "gradient"
     """The gradient of the loss with respect to all item factors, one step."""
+    FACTOR_MOMENTS = "factor moments"
+    """The second moment of users' latent factors, as they follow from choices and ratings."""
     HELD_OUT_LOSSES = "held-out losses"
     """The loss of each candidate of a search on ratings that were held out."""
     STATED = "stated"

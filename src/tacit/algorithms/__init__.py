@@ -9,6 +9,7 @@ from tacit.algorithms.base import Algorithm, Facts
 from tacit.algorithms.cleansing import Cleansing
 from tacit.algorithms.frank_wolfe import FrankWolfe
 from tacit.algorithms.interactions import Interactions
+from tacit.algorithms.latent_factors import LatentFactors
 from tacit.algorithms.moments import Moments
 from tacit.algorithms.noisy_gradient import NoisyGradient
 from tacit.algorithms.projected_gradient import ProjectedGradient
@@ -25,12 +26,14 @@ __all__ = [
     "Facts",
     "FrankWolfe",
     "Interactions",
+    "LatentFactors",
     "Moments",
     "NoisyGradient",
     "ProjectedGradient",
 ]
 
 ALGORITHMS: dict[str, Callable[[], Algorithm]] = {
+    "latent-factors": LatentFactors,
     "moments": Moments,
     "frank-wolfe": FrankWolfe,
     "oja": partial(FrankWolfe, eigen="oja"),

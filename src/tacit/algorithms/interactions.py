@@ -1,6 +1,5 @@
 """Interactions: who touched what, without ratings. Popularity, and what goes together beyond it."""
 
-import math
 from dataclasses import dataclass, fields
 from typing import Annotated, ClassVar, Literal
 
@@ -14,13 +13,18 @@ from tacit.algorithms.base import Facts
 from tacit.algorithms.preparation import (
     public_settings,
 )
-from tacit.estimation.popularity import popularity, positive
+from tacit.estimation.choice import (
+    centred,
+    choice_factors,
+    choice_noise_model,
+    possible_total,
+    projection_weights,
+)
+from tacit.estimation.popularity import positive
 from tacit.estimation.spiked_covariance import (
     MOST_DIRECTIONS,
-    NoiseModel,
     best_known,
     factors_by_products,
-    factors_of_matrix,
     form_of,
     start_of_products,
 )
@@ -40,7 +44,6 @@ __all__ = ["Interactions"]
 Floats = NDArray[np.float64]
 
 _COUNT_SHARE = 0.02
-_WIDTH = 5.0  # makes 1/4 what a factor's entries typically are (estimation.spiked_covariance)
 _USERS, _WEIGHTS = Release(ReleaseKind.USER_COUNT), Release(ReleaseKind.ITEM_WEIGHTS)
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 
@@ -131,43 +134,22 @@ class Interactions(Validated):
         """Release S; return shares and tastes, of all items."""
         known = best_known(self.eigen, weights)
         statistic = ResidualCovariance(self._bounds(facts), (), 1.0, known)
-        pairs, noise_sd = mechanism.release(_PAIRS, statistic), mechanism.noise_sd(_PAIRS)
-        weight_sd = mechanism.noise_sd(_WEIGHTS)
-        every = positive(weights, weight_sd)
-        every /= every.sum()
-        shares = popularity(weights[known], weight_sd, pairs, noise_sd)
-        shares *= every[known].sum()
-        every[known] = shares
-        found = self._tastes(pairs, noise_sd, shares, users)
-        loadings = np.zeros((facts.n_items, found.shape[1]))
-        loadings[known] = found
-        return every, loadings
-
-    def _tastes(self, pairs: Floats, noise_sd: float, shares: Floats, users: float) -> Floats:
-        """Return what goes together beyond popularity, centred, of the items of S."""
-        expected = np.outer(shares, shares)
-        np.fill_diagonal(pairs, 0.0)
-        fitted = float(np.sum(pairs * expected))
-        fitted /= max(float(np.sum(expected**2) - np.sum(shares**4)), 1e-300)
-        total = _within(fitted, users, shares.size)
-        noise_model = self._noise_model(shares, total, users, noise_sd / math.sqrt(2.0))
-        excess = pairs - total * expected
-        np.fill_diagonal(excess, 0.0)
-        test = _test_vector(shares, noise_model)
-        along = excess @ test
-        excess -= np.outer(shares, along) + np.outer(along, shares)
-        excess += float(test @ along) * expected
-        return _centred(factors_of_matrix(excess, noise_model).loadings, shares)
+        pairs = mechanism.release(_PAIRS, statistic), mechanism.noise_sd(_PAIRS)
+        counts = weights, mechanism.noise_sd(_WEIGHTS)
+        found = choice_factors(pairs, counts, known, users, self._limits)
+        return found.shares, found.loadings
 
     def _from_products(
         self, mechanism: Mechanism, facts: Facts, weights: Floats, users: float
     ) -> tuple[Floats, Floats]:
         """Release products with S; return shares, which weights alone tell, and tastes."""
         shares = positive(weights, mechanism.noise_sd(_WEIGHTS))
-        total = _within(float(shares.sum()) ** 2 / users, users, facts.n_items)
+        total = possible_total(float(shares.sum()) ** 2 / users, users, facts.n_items)
         shares /= shares.sum()
-        noise_model = self._noise_model(shares, total, users, mechanism.noise_sd(_product(1)))
-        test = _test_vector(shares, noise_model)
+        noise_model = choice_noise_model(
+            shares, total, users, mechanism.noise_sd(_product(1)), self._limits
+        )
+        test = projection_weights(shares, noise_model)
         bounds = self._bounds(facts)
 
         def product(block: Floats, step: int) -> Floats:
@@ -179,22 +161,12 @@ class Interactions(Validated):
 
         start = start_of_products(noise_model, self._columns(facts))
         factors = factors_by_products(product, start, self.steps, noise_model)
-        return shares, _centred(factors.loadings, shares)
+        return shares, centred(factors.loadings, shares)
 
-    def _noise_model(
-        self, shares: Floats, total: float, users: float, noise_sd: float
-    ) -> NoiseModel:
-        """Return the numbers of the estimate; S_jk varies by chance by about users p_j p_k."""
-        return NoiseModel(
-            shares * math.sqrt(total),
-            noise_sd=noise_sd,
-            sampling_sd=math.sqrt(users) * shares,
-            users=users,
-            width=_WIDTH,
-            single=1.0,
-            most=min(self.rank or MOST_DIRECTIONS, shares.size),
-            seed=self.start_seed,
-        )
+    @property
+    def _limits(self) -> tuple[int, int]:
+        """The most factors, and the seed of the noise to compare with."""
+        return self.rank or MOST_DIRECTIONS, self.start_seed
 
     def _bounds(self, facts: Facts) -> RowBounds:
         return RowBounds(
@@ -208,19 +180,3 @@ class Interactions(Validated):
 
 def _product(step: int) -> Release:
     return Release(ReleaseKind.CO_OCCURRENCE_PRODUCT, (step,))
-
-
-def _centred(loadings: Floats, shares: Floats) -> Floats:
-    """Move tastes so that they are zero on average."""
-    return np.asarray(loadings - shares @ loadings / shares.sum())
-
-
-def _within(total: float, users: float, items: int) -> float:
-    """Return |Omega| as far as it is possible: everyone touches one item at least, or all."""
-    return min(max(total, users), users * items)
-
-
-def _test_vector(shares: Floats, noise_model: NoiseModel) -> Floats:
-    """Return a with a.p = 1 such that I - p a^T is a projection in the weights of the estimate."""
-    test = noise_model.weights() ** 2 * shares
-    return np.asarray(test / max(float(test @ shares), 1e-300))

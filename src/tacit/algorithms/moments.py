@@ -40,7 +40,10 @@ from tacit.trusted.statistics import (
     product_sensitivity,
 )
 
-__all__ = ["HEADROOM", "MOST_LOST", "WIDE_HEADROOM", "Moments", "Spreads", "spreads_from"]
+__all__ = [
+    "HEADROOM", "MOST_LOST", "WIDE_HEADROOM", "Items", "Learned", "Moments", "Spreads",
+    "spreads_from",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -65,12 +68,21 @@ class Spreads(NamedTuple):
     users: float
 
 
-class _Items(NamedTuple):
+class Items(NamedTuple):
     """What is known of the items: means, the doubt about them, and how often they were rated."""
 
     means: Floats
     doubt: Floats
     rated: CoRatings
+
+
+class Learned(NamedTuple):
+    """What the releases tell: G = [tau 1, F], and the variance that is left of each item."""
+
+    spreads: Spreads
+    items: Items
+    factors: Floats
+    noise: Floats
 
 
 _Share = Annotated[float, Range(0, 0.3, "(]")]
@@ -137,23 +149,39 @@ class Moments(Validated):
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve spreads, item weights and effects, and the second moment."""
+        left = 1.0 - self.spread_share - self.weight_share - self.effect_share
+        self.reserve_with(ledger, facts, left)
+
+    def reserve_with(self, ledger: Ledger, facts: Facts, moment_share: float) -> None:
+        """Reserve all of it, with this share for the second moment."""
         bounds = self._bounds(np.zeros(facts.n_items), 1.0)
         ledger.reserve(_SPREADS, UserMoments(bounds, 1.0, 1.0, 1.0).sensitivity, self.spread_share)
         weights = ItemCounts(facts.n_items).sensitivity
         ledger.reserve(_WEIGHTS, weights, self.weight_share)
         effects = RowSums(bounds).sensitivity
         ledger.reserve(_EFFECTS, effects, self.effect_share, scaled=True)
-        left = 1.0 - self.spread_share - self.weight_share - self.effect_share
         if self._by_pairs:
             moment = ResidualCovariance(bounds, (), 1.0).sensitivity
-            ledger.reserve(_MOMENT, moment, left, scaled=True)
+            ledger.reserve(_MOMENT, moment, moment_share, scaled=True)
             return
         moment = product_sensitivity(1.0, min(self.columns, facts.n_items))
         for step in range(1, self.steps + 1):
-            ledger.reserve(_product(step), moment, left / self.steps, scaled=True)
+            ledger.reserve(_product(step), moment, moment_share / self.steps, scaled=True)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule:
         """Make the releases; users solve on the factors that come out."""
+        learned = self.learn(mechanism, facts)
+        return RidgeRule(
+            factors=learned.factors,
+            offsets=learned.items.means,
+            noise=learned.noise,
+            centre=False,
+            shrink=0.0,
+            source=ReleaseKind.COVARIANCE if self._by_pairs else ReleaseKind.PRODUCT,
+        )
+
+    def learn(self, mechanism: Mechanism, facts: Facts) -> Learned:
+        """Make the releases and return what they tell."""
         spreads = self._spreads(mechanism, facts)
         items = self._items(mechanism, facts, spreads)
         told = float(items.rated.shares @ (items.means - spreads.overall) ** 2)
@@ -169,7 +197,7 @@ class Moments(Validated):
             seed=self.start_seed,
         )
         find = self._by_matrix if self._by_pairs else self._by_products
-        return self._rule(items, spreads, *find(mechanism, items, spreads, noise_model))
+        return _learned(items, spreads, *find(mechanism, items, spreads, noise_model))
 
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""
@@ -190,7 +218,7 @@ class Moments(Validated):
         users = _users(float(sums[3]), noise_sd, facts.n_users)
         return spreads_from(sums[:3] / users, noise_sd / users, users, facts.rating_range)
 
-    def _items(self, mechanism: Mechanism, facts: Facts, spreads: Spreads) -> _Items:
+    def _items(self, mechanism: Mechanism, facts: Facts, spreads: Spreads) -> Items:
         """Return the items' means and scales from their weights and effects."""
         noise_sd = mechanism.noise_sd(_WEIGHTS)
         edges = self._strata(noise_sd, facts, spreads.users)
@@ -204,10 +232,10 @@ class Moments(Validated):
         width = facts.rating_range[1] - facts.rating_range[0]
         found = shrunk(effects / rated.weights, variances, 0.005 * width)
         means = np.clip(overall + found.estimates, *facts.rating_range)
-        return _Items(means, found.doubt, rated)
+        return Items(means, found.doubt, rated)
 
     def _by_matrix(
-        self, mechanism: Mechanism, items: _Items, spreads: Spreads, noise_model: NoiseModel
+        self, mechanism: Mechanism, items: Items, spreads: Spreads, noise_model: NoiseModel
     ) -> tuple[Factors, Floats]:
         """Release the second moment; return factors, and how items' own variances differ."""
         known = best_known(self.eigen, items.rated.weights)
@@ -236,7 +264,7 @@ class Moments(Validated):
         return _of_all(factors, own, known, items.rated)
 
     def _by_products(
-        self, mechanism: Mechanism, items: _Items, spreads: Spreads, noise_model: NoiseModel
+        self, mechanism: Mechanism, items: Items, spreads: Spreads, noise_model: NoiseModel
     ) -> tuple[Factors, Floats]:
         """Release products with the second moment; return factors. Own variances stay unknown."""
         bounds = self._residuals(items.means, spreads, self._headroom)
@@ -251,20 +279,6 @@ class Moments(Validated):
         start = start_of_products(noise_model, columns)
         factors = factors_by_products(product, start, self.steps, noise_model)
         return factors, np.zeros(items.means.size)
-
-    def _rule(self, items: _Items, spreads: Spreads, factors: Factors, own: Floats) -> RidgeRule:
-        """Publish G = [tau 1, F] and, for each item, the variance that is left."""
-        explained = float(items.rated.shares @ np.sum(factors.loadings**2, axis=1))
-        left = max(spreads.rating - explained, 0.05 * spreads.rating)
-        level = np.full((own.size, 1), math.sqrt(spreads.level))
-        return RidgeRule(
-            factors=np.ascontiguousarray(np.hstack([level, factors.loadings])),
-            offsets=items.means,
-            noise=np.maximum(left + own, 0.2 * left) + factors.doubt + items.doubt,
-            centre=False,
-            shrink=0.0,
-            source=ReleaseKind.COVARIANCE if self._by_pairs else ReleaseKind.PRODUCT,
-        )
 
     def _lost(self, trace: float, rated: CoRatings, spreads: Spreads) -> float:
         """Return by how much a second moment of this trace is too small: rows were scaled down."""
@@ -314,6 +328,19 @@ class Moments(Validated):
     def _by_pairs(self) -> bool:
         """Whether a matrix is released, not products with it."""
         return self.eigen != "block"
+
+
+def _learned(items: Items, spreads: Spreads, factors: Factors, own: Floats) -> Learned:
+    """Return G = [tau 1, F] and, for each item, the variance that is left."""
+    explained = float(items.rated.shares @ np.sum(factors.loadings**2, axis=1))
+    left = max(spreads.rating - explained, 0.05 * spreads.rating)
+    bias = np.full((own.size, 1), math.sqrt(spreads.level))
+    return Learned(
+        spreads=spreads,
+        items=items,
+        factors=np.ascontiguousarray(np.hstack([bias, factors.loadings])),
+        noise=np.maximum(left + own, 0.2 * left) + factors.doubt + items.doubt,
+    )
 
 
 def _product(step: int) -> Release:

@@ -145,7 +145,7 @@ def show_scores(
 ) -> None:
     """Print items with their predicted ratings, as a table for a person or as JSON."""
     if as_json:
-        entries = [{"item": r.item, "title": r.title, "score": r.score} for r in rows]
+        entries = [_entry(row) for row in rows]
         if stds is not None:
             entries = [{**entry, "std": std} for entry, std in zip(entries, stds, strict=True)]
         show_json({key: entries, "private": model.private})
@@ -160,9 +160,19 @@ def show_scores(
     table.add_column("predicted share" if model.implicit else "predicted rating", justify="right")
     if stds is not None:
         table.add_column("std", justify="right")
+    choosing = any(row.choice is not None for row in rows)
+    if choosing:
+        table.add_column("share of next choices", justify="right")
     for at, row in enumerate(rows):
         title = [row.title] if model.catalogue.titles is not None else []
         spread = [] if stds is None else [f"{stds[at]:.2f}"]
         score = f"{row.score:.4f}" if model.implicit else f"{row.score:.2f}"
-        table.add_row(str(row.item), *title, score, *spread)
+        share = [f"{100 * (row.choice or 0):.2g} %"] if choosing else []
+        table.add_row(str(row.item), *title, score, *spread, *share)
     Console(soft_wrap=True, markup=False, highlight=False).print(table)
+
+
+def _entry(row: "Recommendation") -> dict[str, Any]:
+    """Return one item for JSON; its share of choices only where the model knows it."""
+    entry = {"item": row.item, "title": row.title, "score": row.score}
+    return entry if row.choice is None else {**entry, "choice": row.choice}

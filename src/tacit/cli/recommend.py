@@ -16,6 +16,13 @@ def run(
     include_rated: Annotated[
         bool, typer.Option("--include-rated", help="Also items that you have rated.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="What the list is ordered by: 'rating', 'choice' (what you would pick next), or, "
+            "left out, both together where the model knows both."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recommend items to you. Without ratings of your own, it is the list for someone unknown."""
@@ -23,5 +30,5 @@ def run(
 
     found = load(model)
     own = read_own(ratings, implicit=found.implicit)
-    chosen = found.recommend(own, n, include_rated=include_rated)
+    chosen = found.recommend(own, n, include_rated=include_rated, by=by)  # type: ignore[arg-type]
     show_scores(found, chosen, as_json, "recommendations")

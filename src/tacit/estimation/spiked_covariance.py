@@ -229,10 +229,21 @@ def _top_of_noise(noise_model: NoiseModel, weights: Floats) -> float:
     for _ in range(draws):
         upper = np.triu(rng.standard_normal((items, items)) * sd, 1)
         tops.append(float(_leading(upper + upper.T, 1)[0][-1]))
-    few = noise_model.single * (1 + 10 / noise_model.users) * float(np.max(weights)) ** 2
+    few = noise_model.single * (1 + 10 / noise_model.users) * _longest_row(noise_model, weights)
     energy = np.sum(sd**2, axis=1)
     count = float(energy.sum() ** 2 / max(float(energy @ energy), 1e-300))
     return float(max(tops) * margin_over_noise(items, count) + few)
+
+
+def _longest_row(noise_model: NoiseModel, weights: Floats) -> float:
+    """Return the squared norm that the weights make of a row of norm 1, as far as is usual.
+
+    It is the mean of weights^2 over her items: what it is on average, three times, and never more
+    than for a row of the item with the largest weight. (Rare items weigh most, and nobody rates
+    only those; taken for all, they would hide every factor where there is no noise.)
+    """
+    shares = noise_model.sampling_sd / max(float(noise_model.sampling_sd.sum()), 1e-300)
+    return min(float(np.max(weights)) ** 2, 3 * float(shares @ weights**2))
 
 
 def margin_over_noise(items: int, count: float) -> float:

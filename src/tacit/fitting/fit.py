@@ -15,7 +15,7 @@ from tacit.accounting.certificate import Certificate, Method
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.promise import Grade, grade_of, shown, weakness
 from tacit.accounting.release import Release
-from tacit.algorithms import Algorithm, Facts, Interactions, Moments
+from tacit.algorithms import Algorithm, Facts, Interactions, LatentFactors
 from tacit.data.ratings import Ratings
 from tacit.engines import ThreadEngine
 from tacit.engines.base import Engine
@@ -217,9 +217,9 @@ def automatic(implicit: bool = False) -> Algorithm:
     """Return the algorithm and settings that `fit` uses when none are given.
 
     Fixed in advance: they look at no data. Whatever depends on it (item means, spreads, how many
-    directions) follows from releases that are paid for; see algorithms.moments.
+    factors) follows from releases that are paid for; see algorithms.latent_factors.
     """
-    return Interactions() if implicit else Moments()
+    return Interactions() if implicit else LatentFactors()
 
 
 def check_kind(algorithm: Algorithm, implicit: bool) -> None:

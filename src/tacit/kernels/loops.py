@@ -8,6 +8,7 @@ from tacit.kernels.factors import factor_gradient
 from tacit.kernels.filled import descend, map_rows, quantise_rows
 from tacit.kernels.holdout import add_losses
 from tacit.kernels.items import row_sums, weighted_counts, weighted_sums
+from tacit.kernels.latent import expected_equations, expected_gradient, factor_moments
 from tacit.kernels.normal_equations import normal_equations
 from tacit.kernels.norms import count_norms
 from tacit.kernels.residuals import advance, covariance, energy, moments, product
@@ -44,6 +45,9 @@ class Loops:
     count_norms: Loop
     user_moments: Loop
     add_losses: Loop
+    factor_moments: Loop
+    expected_gradient: Loop
+    expected_equations: Loop
 
 
 LOOPS = Loops(
@@ -65,5 +69,8 @@ LOOPS = Loops(
     count_norms=count_norms,
     user_moments=user_moments,
     add_losses=add_losses,
+    factor_moments=factor_moments,
+    expected_gradient=expected_gradient,
+    expected_equations=expected_equations,
 )
 """The loops of this package, compiled for processors."""

@@ -18,6 +18,7 @@ __all__ = [
     "add_multiple",
     "cholesky",
     "gram_of",
+    "inverse_of",
     "own_block",
     "own_solution",
     "substitute",
@@ -93,6 +94,21 @@ def substitute(upper, right):
         for l in range(k + 1, size):
             right[k] -= upper[k, l] * right[l]
         right[k] /= upper[k, k]
+
+
+@njit(cache=True, nogil=True)
+def inverse_of(upper):
+    """Return U^-1, upper triangular; with gram = U^T U, gram^-1 = U^-1 U^-T."""
+    size = upper.shape[0]
+    inverse = np.zeros((size, size))
+    for k in range(size - 1, -1, -1):
+        row = inverse[k, k + 1 :]
+        for l in range(k + 1, size):
+            add_multiple(row[l - k - 1 :], -upper[k, l], inverse[l, l:])
+        inverse[k, k] = 1.0 / upper[k, k]
+        for l in range(row.size):
+            row[l] *= inverse[k, k]
+    return inverse
 
 
 @njit(cache=True, nogil=True)

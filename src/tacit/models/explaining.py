@@ -45,6 +45,7 @@ WHY: Final = {
     "factors",
     ReleaseKind.EQUATIONS: "the least-squares equations of all item factors, for a round",
     ReleaseKind.GRADIENT: "the gradient of the loss for all item factors, for a step",
+    ReleaseKind.FACTOR_MOMENTS: "how people's latent factors follow from which items they chose",
     ReleaseKind.HELD_OUT_LOSSES: "which candidate predicts ratings best that were held out",
     ReleaseKind.STATED: "a sum that the audit states itself, to look at its noise",
     ReleaseKind.OTHER: "a release of a kind that this version of tacit does not know",

@@ -16,7 +16,7 @@ from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError
 from tacit.models.implicit import InteractionRule
 from tacit.models.own_ratings import known_positions, own_interactions, own_row
-from tacit.models.rules import Floats, LocalRule, OwnRows, Uncertain
+from tacit.models.rules import Choosing, Floats, LocalRule, OwnRows, Uncertain
 from tacit.models.top_n import best_items, without_rated
 
 __all__ = ["Model", "Recommendation"]
@@ -28,11 +28,20 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True)
 class Recommendation:
-    """One recommended item: its id, its title (the id where it has none), the predicted rating."""
+    """One recommended item.
+
+    Attributes:
+        item: its id.
+        title: its title, or the id where it has none.
+        score: the predicted rating, or for interactions the predicted share.
+        choice: the share of her next choices that it is expected to be, among the items that could
+            be recommended; None where the model does not know what people choose.
+    """
 
     item: Any
     title: str
     score: float
+    choice: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,19 +132,38 @@ class Model:
         return found[0] if rule is None else (found[0], found[1])
 
     def recommend(
-        self, own_ratings: Any, n: int = 10, *, include_rated: bool = False
+        self,
+        own_ratings: Any,
+        n: int = 10,
+        *,
+        include_rated: bool = False,
+        by: Literal["rating", "choice"] | None = None,
     ) -> list[Recommendation]:
-        """Return the n items with the best predicted ratings, without those already rated.
+        """Return the n best items, without those already rated.
 
-        Ranked before predictions are cut off at the ends of the rating range. With no ratings of
-        her own it is the list for someone unknown.
+        Args:
+            own_ratings: as in `predict`. With none it is the list for someone unknown.
+            n: how many.
+            include_rated: whether items that she rated are in the list too.
+            by: what it is ordered by. None: how likely she chooses an item times how likely she
+                likes it, where the model knows both (`LatentFactors`), otherwise the prediction;
+                "rating": the predicted rating, not cut off at the ends of the rating range;
+                "choice": how likely she chooses it.
         """
         _check_count(n)
         own = self._own(own_ratings)
-        scores = self.rule.scores(own)
-        shown = np.clip(scores[0], *self.rating_range)
-        best = best_items(scores if include_rated else without_rated(scores, own), n)[0]
-        return [self._recommendation(int(at), float(shown[at])) for at in best[best >= 0]]
+        best = self._best(own, n, include_rated, self._order(by))[0]
+        shown = np.clip(self.rule.scores(own)[0], *self.rating_range)
+        shares = self._choice_shares(own, include_rated)
+        return [
+            Recommendation(
+                self.catalogue.ids[int(at)],
+                self.catalogue.title(int(at)),
+                float(shown[at]),
+                None if shares is None else float(shares[at]),
+            )
+            for at in best[best >= 0]
+        ]
 
     def predict_rows(self, ratings: Ratings, *, clip: bool = True) -> Iterator[tuple[int, Floats]]:
         """Yield (first row, scores of a block of users by items), each from her own ratings.
@@ -154,14 +182,20 @@ class Model:
             yield start, scores, stds
 
     def recommend_rows(
-        self, ratings: Ratings, n: int = 10, *, include_rated: bool = False
+        self,
+        ratings: Ratings,
+        n: int = 10,
+        *,
+        include_rated: bool = False,
+        by: Literal["rating", "choice"] | None = None,
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield (first row, a block of users' n best items), as positions in the catalogue.
 
         As `recommend` does for one; a list that is too short ends in -1.
         """
         _check_count(n)
-        yield from self._blocks(ratings, lambda own: self._best(own, n, include_rated))
+        order = self._order(by)
+        yield from self._blocks(ratings, lambda own: self._best(own, n, include_rated, order))
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a file, whole or not at all.
@@ -234,10 +268,35 @@ class Model:
         stds = rule.spread(own)
         return np.minimum(stds, (hi - lo) / 2, out=stds)
 
-    def _best(self, own: OwnRows, n: int, include_rated: bool) -> NDArray[np.int64]:
+    def _best(
+        self, own: OwnRows, n: int, include_rated: bool, order: Callable[[OwnRows], Floats]
+    ) -> NDArray[np.int64]:
         """Return everyone's n best items, by scores that are not cut off."""
-        scores = self.rule.scores(own)
+        scores = order(own)
         return best_items(scores if include_rated else without_rated(scores, own), n)
+
+    def _order(self, by: Any) -> Callable[[OwnRows], Floats]:
+        """Return what lists are ordered by."""
+        if by not in (None, "rating", "choice"):
+            raise ConfigError(f"by={by!r}: expected 'rating' or 'choice', or leave it out")
+        if isinstance(self.rule, Choosing) and by != "rating":
+            return self.rule.choice if by == "choice" else self.rule.ranking
+        if (by == "choice") != self.implicit and by is not None:
+            raise ConfigError(
+                f"by={by!r}: this model ({self.rule.kind}) does not know it; leave it out, or fit "
+                "ratings with LatentFactors, which knows what people choose and how they rate it"
+            )
+        return self.rule.scores
+
+    def _choice_shares(self, own: OwnRows, include_rated: bool) -> Floats | None:
+        """Return one person's scores of choice, as shares of what could be recommended to her."""
+        if not isinstance(self.rule, Choosing):
+            return None
+        scores = self.rule.choice(own)[0]
+        open_to_her = np.ones(scores.size, dtype=bool)
+        if not include_rated:
+            open_to_her[own.items] = False
+        return np.asarray(scores / max(float(scores[open_to_her].sum()), 1e-300))
 
     def _uncertain(self, what: str) -> Uncertain:
         """Return the local rule if it knows how far off it may be."""
@@ -246,12 +305,8 @@ class Model:
         raise ConfigError(
             f"{what}: the local rule of this model ({self.rule.kind}) knows no uncertainty; those "
             "that solve a ridge regression do: FrankWolfe(local='ridge'), "
-            "Cleansing(local='factors'), NoisyGradient, ALS, Moments"
+            "Cleansing(local='factors'), NoisyGradient, ALS, Moments, LatentFactors"
         )
-
-    def _recommendation(self, position: int, score: float) -> Recommendation:
-        item = self.catalogue.ids[position]
-        return Recommendation(item, self.catalogue.title(position), score)
 
 
 def _check_switch(name: str, value: Any) -> None:

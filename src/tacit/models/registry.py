@@ -6,6 +6,7 @@ from typing import Any
 from tacit.errors import ModelFileError
 from tacit.models.filling import FillingRule
 from tacit.models.implicit import InteractionRule
+from tacit.models.latent import LatentFactorRule
 from tacit.models.linear import ProjectionRule, RidgeRule
 from tacit.models.neighbours import NeighbourRule
 from tacit.models.replay import ReplayRule
@@ -15,6 +16,7 @@ __all__ = ["rule_of_kind"]
 
 _RULES = (
     ReplayRule, RidgeRule, ProjectionRule, FillingRule, NeighbourRule, InteractionRule,
+    LatentFactorRule,
 )  # fmt: skip
 _KINDS: dict[str, Any] = {rule.kind: rule for rule in _RULES}
 

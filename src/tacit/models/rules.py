@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tacit.kernels.rows import RowArrays
 
 __all__ = [
+    "Choosing",
     "Floats",
     "LocalRule",
     "OwnRows",
@@ -63,6 +64,19 @@ class Uncertain(Protocol):
 
     def spread(self, own: OwnRows) -> Floats:
         """Return the sd of the error of everyone's prediction of every item, in a new array."""
+        ...
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """What a local rule can do besides, if it knows what people choose."""
+
+    def choice(self, own: OwnRows) -> Floats:
+        """Return everyone's score of choice of every item, positive, in a new array."""
+        ...
+
+    def ranking(self, own: OwnRows) -> Floats:
+        """Return what everyone's list is ordered by, in a new array."""
         ...
 
 

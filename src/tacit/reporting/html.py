@@ -48,6 +48,8 @@ class _Recommendation(Protocol):
     def title(self) -> str: ...
     @property
     def score(self) -> float: ...
+    @property
+    def choice(self) -> float | None: ...
 
 
 def write_report(
@@ -254,16 +256,22 @@ def _person(
     ]
     rated = [(title, f"{rating:.1f}") for title, rating in zip(titles, own.values(), strict=True)]
     ranked = [
-        (str(rank), found.title, f"{found.score:.2f}") for rank, found in enumerate(recommended, 1)
+        (str(rank), found.title, f"{found.score:.2f}", _share(found.choice))
+        for rank, found in enumerate(recommended, 1)
     ]
     left = _table("Her own ratings", ("Title", "Her rating"), rated)
-    heads = ("Rank", "Title", "Predicted")
+    heads = ("Rank", "Title", "Predicted", "Share of next choices")
     right = _table("What it recommends to her", heads, ranked, name=1)
     return (
         "<p>She is invented. Her recommendations can be computed on her own device from the "
         "published model and her own ratings, which need not leave it.</p>"
         f'<div class="pair"><div>{left}</div><div>{right}</div></div>'
     )
+
+
+def _share(choice: float | None) -> str:
+    """Show the share of a person's next choices that an item is expected to be."""
+    return "" if choice is None else f"{100 * choice:.2g} %"
 
 
 def _releases(certificate: Mapping[str, Any]) -> str:

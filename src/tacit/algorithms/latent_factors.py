@@ -1,0 +1,314 @@
+"""LatentFactors: what people choose and how they rate it, in one model. The default."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit._validate import Count, Range, Seed, Validated
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import Release, ReleaseKind
+from tacit.algorithms.base import Facts
+from tacit.algorithms.moments import Learned, Moments
+from tacit.algorithms.preparation import public_settings
+from tacit.estimation.choice import ChoiceFactors, choice_factors
+from tacit.estimation.latent import (
+    FactorMoments,
+    LatentEstimate,
+    equations_step,
+    expected_norm,
+    gradient_step,
+    initial_variances,
+    padded,
+    prior_step,
+    rescaled,
+    turned,
+)
+from tacit.estimation.spiked_covariance import MOST_DIRECTIONS, best_known
+from tacit.models.latent import LatentFactorRule, choice_weights
+from tacit.trusted import statistics
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.rows import RowBounds
+from tacit.trusted.statistic import any_vector, outer_product
+
+__all__ = ["LatentFactors", "Shares", "shares_of"]
+
+Floats = NDArray[np.float64]
+Step = Literal["auto", "gradient", "equations"]
+
+_PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
+_USERS = 50_000  # what shares are for where the number of users is protected
+_LEGIBLE = 60.0  # of users times mu over sqrt(items): then half of the full shares go to matrices
+_ROUNDS = {"gradient": 3, "equations": 12}
+_FEWEST = 20  # factors that the likelihood decides on, where there is no noise
+_FIRST_GAIN = 2.0  # of the first regression on choice: posterior means are shrunk
+_CLIP = 0.8  # of the norm that a gradient is expected to have
+_ROOM = 1.5  # times the squared norm that (c, u, fit error) are expected to have
+
+
+class Shares(NamedTuple):
+    """How the budget is divided; they add up to 1."""
+
+    spreads: float
+    weights: float
+    effects: float
+    covariance: float
+    choice: float
+    moments: float
+    steps: float
+
+
+class _State(NamedTuple):
+    """What is known in a round; `spread` is E[(W^T c)(W^T c)^T]."""
+
+    learned: Learned
+    choice: ChoiceFactors
+    weights: Floats
+    estimate: LatentEstimate
+    spread: Floats
+
+    @property
+    def users(self) -> float:
+        return self.learned.spreads.users
+
+
+def shares_of(facts: Facts) -> Shares:
+    """Return how the budget is divided, by public numbers only.
+
+    Items-by-items matrices are legible where users x mu is large beside sqrt(items). Where it is
+    not, item means are what there is to learn, and more of the budget goes to them.
+    """
+    users = _USERS if facts.n_users is None else facts.n_users
+    mu = math.inf if facts.budget is None else facts.budget.mu
+    legible = 1.0 / (1.0 + _LEGIBLE * math.sqrt(facts.n_items) / (users * mu))
+    covariance, choice, moments, steps = 0.26 * legible, 0.28 * legible, 0.04, 0.30
+    spreads = 0.02
+    rest = 1.0 - spreads - covariance - choice - moments - steps
+    weights, effects = 0.3 * rest, min(0.7 * rest, 0.3)
+    steps += rest - weights - effects  # gradients tell item means too
+    return Shares(spreads, weights, effects, covariance, choice, moments, steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatentFactors(Validated):
+    r"""Choices and ratings in one linear Gaussian model, learned by noisy EM from a good start.
+
+    With $e_i$ the 0/1 row of the $d_i$ items that user i rated, and $x_i = e_i/\sqrt{d_i}$:
+
+    $$x_i = V c_i + N(0, \Delta), \quad u_i \sim N(W^T c_i, I), \quad
+      y_{ij} = m_j + F_j u_i + N(0, D_j).$$
+
+    1. *Start*: item means, F and D as `Moments` finds them, of a part of the budget.
+    2. *Choice*: $\sum_i x_i x_i^T$, of the 4000 items that are rated most; V and $\Delta$ from what
+       noise cannot have made (estimation.choice).
+    3. *Prior mean from choice*: the second moment of $(c_i, \hat u_i)$, $\hat u_i$ the user's own
+       posterior mean, gives W by regression (estimation.latent). It also tells whether D is right.
+    4. *Rounds*: the gradient of the expected log-likelihood for F and m (statistics
+       `ExpectedGradient`), shrunk by how much of it is noise. Without a budget the M-step is
+       solved instead, with priors on items that are fitted to them (`ExpectedEquations`): it needs
+       no threshold, and finds factors where there are few people and many items.
+    5. W and D again.
+
+    Locally, models.latent.LatentFactorRule. No cap on $d_i$ is needed. Where nothing can be told
+    from noise F has no column but the user bias, W = 0 and m is the same for all items: what is
+    left is the user's own mean, and for lists the most popular items.
+
+    *Paper:* none; it is this package's own method. A prior mean from choice is after NSVD (Paterek
+    2007) and SVD++ (Koren 2008).
+    *Guarantee:* UserMoments, ItemCounts, RowSums, ResidualCovariance of residuals and of $x_i$,
+    FactorMoments, and ExpectedGradient or ExpectedEquations.
+    """
+
+    name: ClassVar[str] = "latent-factors"
+
+    step: Step = "auto"
+    """How item factors move in a round: along a released gradient, or to the solution of released
+    equations, which have more numbers. "auto": the gradient with a budget, equations without."""
+    rounds: Annotated[int, Range(1, 100)] | None = None
+    """Of item factors; None: 3 with gradients, 12 with equations."""
+    rank: Count | None = None
+    """At most this many latent factors; None: the noise decides."""
+    max_ratings: Count | None = None
+    """At most this many ratings of a user count in the releases; None: all."""
+    sampling_seed: Seed = 0
+    """Of the choice of at most max_ratings ratings of a user."""
+    start_seed: Seed = 0
+    """Of the public random numbers: first factors, and noise to compare eigenvalues with."""
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> None:
+        """Reserve the start, co-occurrences, and the releases of all rounds."""
+        shares = shares_of(facts)
+        self._moments(shares).reserve_with(ledger, facts, shares.covariance)
+        pairs = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0)
+        ledger.reserve(_PAIRS, pairs.sensitivity, shares.choice)
+        looks, rounds = self._looks(facts), self._rounds(facts)
+        for look in range(1, looks + 1):
+            ledger.reserve(_moments(look), outer_product(1.0), shares.moments / looks, scaled=True)
+        for step in range(1, rounds + 1):
+            release = self._step_release(facts, step)
+            ledger.reserve(release, any_vector(1.0), shares.steps / rounds, scaled=True)
+
+    def run(self, mechanism: Mechanism, facts: Facts) -> LatentFactorRule:
+        """Make the releases; users solve on the factors that come out."""
+        state = self._start(mechanism, facts)
+        by = self._by_equations if self._form(facts) == "equations" else self._by_gradients
+        state, last = by(mechanism, facts, state)
+        estimate = rescaled(state.estimate, last)
+        factors, noise = state.choice.second_moment(state.users)
+        return LatentFactorRule(
+            factors=estimate.factors,
+            offsets=np.clip(estimate.offsets, *facts.rating_range),
+            noise=estimate.noise,
+            choice_factors=np.ascontiguousarray(factors),
+            choice_noise=noise,
+            prior=np.ascontiguousarray(estimate.prior),
+            liked=min(
+                max(state.learned.spreads.overall, facts.rating_range[0]), facts.rating_range[1]
+            ),
+        )
+
+    def public(self, facts: Facts) -> dict[str, str]:
+        """Name the settings, with the values that were used."""
+        used = {field.name: getattr(self, field.name) for field in fields(self)}
+        used |= {"step": self._form(facts), "rounds": self._rounds(facts)}
+        return public_settings(self.name, used)
+
+    def _start(self, mechanism: Mechanism, facts: Facts) -> _State:
+        """Return the start of Moments, choice factors, and no prior from choice yet."""
+        learned = self._moments(shares_of(facts)).learn(mechanism, facts)
+        rated = learned.items.rated
+        known = best_known("auto", rated.weights)
+        statistic = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0, known)
+        pairs = mechanism.release(_PAIRS, statistic), mechanism.noise_sd(_PAIRS)
+        counts = rated.weights, float(np.mean(rated.error * rated.weights))
+        limits = self.rank or MOST_DIRECTIONS, self.start_seed
+        found = choice_factors(pairs, counts, known, learned.spreads.users, limits)
+        weights = choice_weights(*found.second_moment(learned.spreads.users))
+        rank = learned.factors.shape[1]
+        prior = np.zeros((weights.shape[1], rank))
+        estimate = LatentEstimate(learned.factors, learned.items.means, learned.noise, prior)
+        return _State(learned, found, weights, estimate, np.zeros((rank, rank)))
+
+    def _by_gradients(
+        self, mechanism: Mechanism, facts: Facts, state: _State
+    ) -> tuple[_State, FactorMoments]:
+        """Regress on choice, follow gradients, and regress again; return the last moments."""
+        rated = state.learned.items.rated
+        state = state._replace(estimate=turned(state.estimate, rated.shares))
+        state, _ = self._look(mechanism, state, 1, _FIRST_GAIN)
+        for number in range(1, self._rounds(facts) + 1):
+            release = self._step_release(facts, number)
+            statistic = statistics.ExpectedGradient(
+                self._bounds(state), self._model(state), self._gradient_clip(state)
+            )
+            noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
+            gradient = mechanism.release(release, statistic)
+            moved = gradient_step(state.estimate, gradient, noise_sd, rated, state.spread)
+            state = state._replace(estimate=moved)
+        return self._look(mechanism, state, 2, 1.0)
+
+    def _by_equations(
+        self, mechanism: Mechanism, facts: Facts, state: _State
+    ) -> tuple[_State, FactorMoments]:
+        """Solve the M-step in every round, and regress on choice before it and at the end."""
+        shares = state.learned.items.rated.shares
+        most = min(self.rank or _FEWEST, facts.n_items - 1) + 1
+        state = state._replace(estimate=padded(state.estimate, most, self.start_seed))
+        variances = initial_variances(state.estimate, shares)
+        rounds = self._rounds(facts)
+        for number in range(1, rounds + 1):
+            state, _ = self._look(mechanism, state, number, _FIRST_GAIN if number == 1 else 1.0)
+            release = self._step_release(facts, number)
+            statistic = statistics.ExpectedEquations(
+                self._bounds(state),
+                self._model(state),
+                self._equations_clip(facts, state),
+                by_sqrt_count=facts.budget is not None,
+            )
+            noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
+            released = mechanism.release(release, statistic)
+            moved, variances = equations_step(state.estimate, released, noise_sd, variances)
+            state = state._replace(estimate=moved)
+        return self._look(mechanism, state, rounds + 1, 1.0)
+
+    def _look(
+        self, mechanism: Mechanism, state: _State, number: int, gain: float
+    ) -> tuple[_State, FactorMoments]:
+        """Release second moments of (c, u, fit error), and move W by what they tell."""
+        bound = math.sqrt(_ROOM * (self._norm(state) + self._choice_norm(state) + 1.0))
+        statistic = statistics.FactorMoments(self._bounds(state), self._model(state), bound)
+        release = _moments(number)
+        noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
+        found = FactorMoments(mechanism.release(release, statistic), noise_sd, state.users)
+        estimate, spread = prior_step(state.estimate, found, gain)
+        return state._replace(estimate=estimate, spread=spread), found
+
+    def _norm(self, state: _State) -> float:
+        return expected_norm(state.estimate, state.learned.items.rated, state.spread)
+
+    def _choice_norm(self, state: _State) -> float:
+        """Return the expected squared norm of c."""
+        factors, _ = state.choice.second_moment(state.users)
+        return float(np.sum(state.weights * factors))
+
+    def _gradient_clip(self, state: _State) -> float:
+        """Return a bound on gradients: most of the norm that they are expected to have."""
+        noise = float(state.learned.items.rated.shares @ state.estimate.noise)
+        return _CLIP * math.sqrt(noise * (1.0 + self._norm(state)))
+
+    def _equations_clip(self, facts: Facts, state: _State) -> float:
+        """Return a bound on a user's equations; without a budget, what hardly anybody reaches."""
+        rank, noise = state.estimate.factors.shape[1], float(np.mean(state.estimate.noise))
+        width = facts.rating_range[1] - facts.rating_range[0]
+        if facts.budget is None:
+            return 4.0 * math.sqrt(facts.n_items) * float(rank + 2 + width**2)
+        return float(_CLIP * (1.0 + self._norm(state) + math.sqrt(rank) + noise))
+
+    def _moments(self, shares: Shares) -> Moments:
+        return Moments(
+            spread_share=shares.spreads,
+            weight_share=shares.weights,
+            effect_share=shares.effects,
+            rank=self.rank,
+            max_ratings=self.max_ratings,
+            sampling_seed=self.sampling_seed,
+            start_seed=self.start_seed,
+        )
+
+    def _model(self, state: _State) -> statistics.LatentModel:
+        estimate = state.estimate
+        return statistics.LatentModel(
+            estimate.factors, estimate.noise, state.weights, estimate.prior
+        )
+
+    def _bounds(self, state: _State) -> RowBounds:
+        offsets = state.estimate.offsets
+        return RowBounds(self.max_ratings, offsets, False, math.inf, self.sampling_seed)
+
+    def _presence(self, n_items: int) -> RowBounds:
+        return RowBounds(
+            self.max_ratings, np.zeros(n_items), False, 1.0, self.sampling_seed,
+            by_sqrt_count=True, binarise=True,
+        )  # fmt: skip
+
+    def _form(self, facts: Facts) -> str:
+        if self.step != "auto":
+            return self.step
+        return "equations" if facts.budget is None else "gradient"
+
+    def _rounds(self, facts: Facts) -> int:
+        return self.rounds or _ROUNDS[self._form(facts)]
+
+    def _looks(self, facts: Facts) -> int:
+        """Return how often second moments are released."""
+        return self._rounds(facts) + 1 if self._form(facts) == "equations" else 2
+
+    def _step_release(self, facts: Facts, number: int) -> Release:
+        equations = self._form(facts) == "equations"
+        return Release(ReleaseKind.EQUATIONS if equations else ReleaseKind.GRADIENT, (number,))
+
+
+def _moments(number: int) -> Release:
+    return Release(ReleaseKind.FACTOR_MOMENTS, (number,))

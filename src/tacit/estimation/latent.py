@@ -1,0 +1,209 @@
+r"""Steps of the latent factor model from releases: prior from choice, item factors, noise.
+
+All of it is post-processing. In symbols: $u_i \sim N(W^T c_i, I)$, $y_{ij} \sim N(m_j + F_j u_i,
+D_j)$; see models.latent for $c_i$. Steps are those of expectation maximisation, shrunk by how much
+of them is noise or chance (estimation.empirical_bayes).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.estimation.cooccurrence import CoRatings
+from tacit.estimation.empirical_bayes import shrunk
+
+__all__ = [
+    "FactorMoments",
+    "LatentEstimate",
+    "equations_step",
+    "expected_norm",
+    "gradient_step",
+    "initial_variances",
+    "padded",
+    "prior_step",
+    "rescaled",
+    "turned",
+]
+
+Floats = NDArray[np.float64]
+
+_FINE = 1e-4  # differences of loadings that do not matter, in half ranges
+_FURTHER = 1.2  # gradient steps are taken further: clipping made gradients shorter
+_CHANCE = 0.5  # of the noise of ratings that a gradient has by chance: u is shrunk
+_ALONE = 20.0  # ratings: an item with so many has half of its own noise variance, half the average
+_RATINGS = 3.0  # as many are added, at the mean so far, to what corrects an item's mean
+
+
+class LatentEstimate(NamedTuple):
+    """What is known so far: F, m, D and W."""
+
+    factors: Floats
+    offsets: Floats
+    noise: Floats
+    prior: Floats
+
+
+class FactorMoments(NamedTuple):
+    """Released second moments of (c, u, fit error), their noise, and how many users there are."""
+
+    sums: Floats
+    noise_sd: float
+    users: float
+
+    def choice(self, count: int) -> tuple[Floats, Floats]:
+        """Return the eigenpairs of the block of c that noise cannot have made, for `count` c's."""
+        values, vectors = np.linalg.eigh(self.sums[:count, :count])
+        floor = max(3 * self.noise_sd * math.sqrt(count), 1e-9 * float(np.abs(values).max()))
+        keep = values > floor
+        return values[keep], vectors[:, keep]
+
+
+def turned(estimate: LatentEstimate, shares: Floats) -> LatentEstimate:
+    r"""Turn factors so that $F^T \mathrm{diag}(p/D) F$ is diagonal, and posteriors nearly are."""
+    weighed = estimate.factors * (shares / estimate.noise)[:, None]
+    axes = np.linalg.eigh(estimate.factors.T @ weighed)[1]
+    return estimate._replace(
+        factors=np.ascontiguousarray(estimate.factors @ axes), prior=estimate.prior @ axes
+    )
+
+
+def expected_norm(estimate: LatentEstimate, rated: CoRatings, spread: Floats) -> float:
+    r"""Return $E|\hat u|^2$, from the numbers of people with about so many ratings.
+
+    With d ratings the posterior mean moves by $\sum_k d g_k/(1 + d g_k)$, g the eigenvalues of
+    $F^T diag(p/D) F$; `spread` is the second moment of $W^T c$.
+    """
+    weighed = estimate.factors * (rated.shares / estimate.noise)[:, None]
+    values = np.maximum(np.linalg.eigvalsh(estimate.factors.T @ weighed), 0.0)
+    moved = np.outer(rated.lengths, values)
+    known = rated.stratum_sizes @ np.sum(moved / (1 + moved), axis=1)
+    return float(known / rated.stratum_sizes.sum() + np.trace(spread))
+
+
+def prior_step(
+    estimate: LatentEstimate, moments: FactorMoments, gain: float
+) -> tuple[LatentEstimate, Floats]:
+    """Regress posterior means on choice factors; return the estimate, and E[(W^T c)(W^T c)^T].
+
+    Posterior means are shrunk towards the prior that they were computed with, so W moves by `gain`
+    times the difference. What noise or chance can have made of it is left out.
+    """
+    count = estimate.prior.shape[0]
+    values, axes = moments.choice(count)
+    if values.size == 0:
+        rank = estimate.prior.shape[1]
+        return estimate._replace(prior=np.zeros_like(estimate.prior)), np.zeros((rank, rank))
+    found = axes.T @ moments.sums[:count, count:-1] / values[:, None]
+    change = gain * (found - axes.T @ estimate.prior)
+    variances = gain**2 * ((moments.noise_sd**2 / 2) / values**2 + 1 / values)
+    every = np.repeat(variances, change.shape[1])
+    kept = shrunk(change.ravel(), every, _FINE).estimates.reshape(change.shape)
+    prior = estimate.prior + axes @ kept
+    along = (axes.T @ prior) * np.sqrt(values / moments.users)[:, None]
+    return estimate._replace(prior=np.ascontiguousarray(prior)), along.T @ along
+
+
+def rescaled(estimate: LatentEstimate, moments: FactorMoments) -> LatentEstimate:
+    """Multiply D by the mean squared fit error, drawn to 1 by its noise."""
+    measured = float(moments.sums[-1, -1]) / moments.users
+    weight = 1.0 / (1.0 + (moments.noise_sd / moments.users) ** 2)
+    scale = min(max(weight * measured + (1 - weight), 0.25), 4.0)
+    return estimate._replace(noise=estimate.noise * scale)
+
+
+def gradient_step(
+    estimate: LatentEstimate, gradient: Floats, noise_sd: float, rated: CoRatings, spread: Floats
+) -> LatentEstimate:
+    """Move factors and means along a released gradient, as far as noise and chance leave it.
+
+    The Hessian of item j is about weight_j (I + spread), spread = E[(W^T c)(W^T c)^T].
+    """
+    rank = estimate.factors.shape[1]
+    scale = np.zeros((rank + 1, rank + 1))
+    scale[:rank, :rank] = np.linalg.inv(np.eye(rank) + spread)
+    scale[rank, rank] = 1.0
+    steps = _FURTHER * (gradient @ scale) / rated.weights[:, None]
+    chance = _CHANCE * estimate.noise * rated.inverse_counts
+    doubt = _FURTHER**2 * (noise_sd**2 + chance) / rated.weights**2
+    for column in range(rank + 1):
+        variances = doubt * float(np.sum(scale[:, column] ** 2))
+        steps[:, column] = shrunk(steps[:, column], variances, _FINE).estimates
+    return estimate._replace(
+        factors=np.ascontiguousarray(estimate.factors + steps[:, :rank]),
+        offsets=estimate.offsets + steps[:, rank],
+    )
+
+
+def padded(estimate: LatentEstimate, rank: int, seed: int) -> LatentEstimate:
+    """Add small random factors, so that there are `rank`: the likelihood decides on them."""
+    items, found = estimate.factors.shape
+    if found >= rank:
+        return estimate
+    rng = np.random.default_rng(seed)
+    size = 0.1 * math.sqrt(float(np.mean(estimate.noise)))
+    more = size * rng.standard_normal((items, rank - found))
+    choices = estimate.prior.shape[0]
+    return estimate._replace(
+        factors=np.ascontiguousarray(np.hstack([estimate.factors, more])),
+        prior=np.hstack([estimate.prior, np.zeros((choices, rank - found))]),
+    )
+
+
+def initial_variances(estimate: LatentEstimate, shares: Floats) -> Floats:
+    """Return the prior variances of an item's loadings and of a correction of its mean."""
+    gaps = estimate.factors - _usual(estimate.factors, shares)
+    average = float(shares @ estimate.noise) / shares.sum()
+    spread = np.maximum(shares @ gaps**2, 1e-3 * average)
+    return np.append(spread, average / _RATINGS)
+
+
+def equations_step(
+    estimate: LatentEstimate, released: Floats, noise_sd: float, variances: Floats
+) -> tuple[LatentEstimate, Floats]:
+    r"""Solve each item's expected least squares with a prior; return the estimate and the priors.
+
+    $F_j \sim N((t, 0, ...), diag(v))$, t the mean loading on the user bias; v is fitted to the
+    items, weighted by how often they were rated. D_j is what is left, shrunk to the average.
+    """
+    grams, right, squares = _unpacked(released, estimate.factors.shape[1])
+    rank = estimate.factors.shape[1]
+    floor = 3 * noise_sd * math.sqrt(rank + 1)  # noise makes no gram indefinite
+    grams += max(floor, 0.0) * np.eye(rank + 1)
+    counts = np.maximum(grams[:, rank, rank], 1e-9 * float(np.abs(grams[:, rank, rank]).max()))
+    usual = np.append(_usual(estimate.factors, counts / counts.sum()), 0.0)
+    precision = grams / estimate.noise[:, None, None] + np.diag(1 / variances)
+    wanted = right / estimate.noise[:, None] + usual / variances
+    covariances = np.linalg.inv(precision)
+    found = np.einsum("jkl,jl->jk", covariances, wanted)
+    left = squares - 2 * np.sum(found * right, axis=1)
+    left += np.einsum("jk,jkl,jl->j", found, grams, found)
+    average = max(float(left.sum() / counts.sum()), 1e-9 * float(np.mean(estimate.noise)))
+    noise = np.maximum((left + _ALONE * average) / (counts + _ALONE), 0.1 * average)
+    spread = np.einsum("jkk->jk", covariances) + (found - usual) ** 2
+    fitted = np.maximum(counts @ spread / counts.sum(), 1e-12 * average)
+    fitted[rank] = average / _RATINGS
+    moved = LatentEstimate(
+        factors=np.ascontiguousarray(found[:, :rank]),
+        offsets=estimate.offsets + found[:, rank],
+        noise=noise,
+        prior=estimate.prior,
+    )
+    return moved, fitted
+
+
+def _usual(factors: Floats, shares: Floats) -> Floats:
+    """Return the prior mean of an item's loadings: those on the user bias are all about t."""
+    usual = np.zeros(factors.shape[1])
+    usual[0] = float(shares @ factors[:, 0]) / float(shares.sum())
+    return usual
+
+
+def _unpacked(released: Floats, rank: int) -> tuple[Floats, Floats, Floats]:
+    """Return each item's matrix of E[(u, 1)(u, 1)^T], products with ratings, and their squares."""
+    above, beside = np.triu_indices(rank + 1)
+    grams = np.empty((len(released), rank + 1, rank + 1))
+    grams[:, above, beside] = released[:, : above.size]
+    grams[:, beside, above] = released[:, : above.size]
+    return grams, released[:, above.size : -1], released[:, -1]

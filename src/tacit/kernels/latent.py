@@ -1,0 +1,238 @@
+"""Loops over users of the latent factor model: choice, posterior mean, and what a fit sums of it.
+
+User i with d ratings at the items o has x_i = e_i / sqrt(d), e_i her 0/1 row. Her choice factors
+are c = choice_o^T x, and her latent factors have the prior N(prior^T c, I). With ratings
+y_j = offset_j + f_j . u + N(0, noise_j) her posterior has
+
+    S = (F_o^T D_o^-1 F_o + I)^-1,
+    u = prior^T c + S F_o^T D_o^-1 (y_o - offset_o - F_o prior^T c).
+
+Nothing here raises: an error that depends on someone's row would tell of it. Where arithmetic
+breaks down a user adds nothing, and predicts what she knew before.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tacit.kernels.quantise import clip_factor, norm_of, quantise
+from tacit.kernels.solving import (
+    add_multiple,
+    cholesky,
+    gram_of,
+    inverse_of,
+    own_block,
+    substitute,
+    target,
+)
+
+__all__ = [
+    "LatentArrays",
+    "expected_equations",
+    "expected_gradient",
+    "factor_moments",
+    "posterior_means",
+]
+
+
+class LatentArrays(NamedTuple):
+    """The published numbers of the model; offsets are with the rows.
+
+    Attributes:
+        factors: F, items by factors.
+        roots: one over the sd of the ratings' noise, for each item.
+        choice: items by choice factors.
+        prior: choice factors by factors.
+    """
+
+    factors: NDArray[np.float64]
+    roots: NDArray[np.float64]
+    choice: NDArray[np.float64]
+    prior: NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True)
+def _choice_factors(rows, i, choice):
+    """Return c of user i; someone without ratings is taken to be average."""
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    found = np.zeros(choice.shape[1])
+    if start == stop:
+        found[0] = 1.0
+        return found
+    share = 1.0 / np.sqrt(stop - start)
+    for p in range(start, stop):
+        add_multiple(found, share, choice[rows.items[p]])
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _dot(one, other):
+    """Return the inner product, in one order; that of BLAS may depend on where numbers lie."""
+    total = 0.0
+    for k in range(one.size):
+        total += one[k] * other[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _posterior(rows, i, model):
+    """Return c, u and the upper Cholesky factor of S^-1 of user i, and whether all is finite."""
+    found = _choice_factors(rows, i, model.choice)
+    own = np.zeros(model.factors.shape[1])
+    for k in range(found.size):
+        add_multiple(own, found[k], model.prior[k])
+    block = own_block(rows, i, model.factors, model.roots)
+    upper = gram_of(block, 1.0)
+    fine = cholesky(upper)
+    if fine:
+        right = np.zeros(own.size)
+        start = rows.indptr[i]
+        for p in range(block.shape[0]):
+            item = rows.items[start + p]
+            gap = target(rows, i, start + p) - _dot(model.factors[item], own)
+            add_multiple(right, gap * model.roots[item], block[p])
+        substitute(upper, right)
+        add_multiple(own, 1.0, right)
+    for k in range(own.size):
+        fine = fine and np.abs(own[k]) < np.inf
+    return found, own, upper, fine
+
+
+@njit(cache=True, nogil=True)
+def posterior_means(rows, model, solved, lo, hi):
+    """Write every user's posterior mean; zero where arithmetic breaks down."""
+    for i in range(lo, hi):
+        _, own, _, fine = _posterior(rows, i, model)
+        if fine:
+            solved[i] = own
+
+
+@njit(cache=True, nogil=True)
+def _residuals(rows, i, model, own):
+    """Return what is left of user i's ratings at her posterior mean."""
+    start = rows.indptr[i]
+    left = np.empty(rows.indptr[i + 1] - start)
+    for p in range(left.size):
+        left[p] = target(rows, i, start + p) - _dot(model.factors[rows.items[start + p]], own)
+    return left
+
+
+@njit(cache=True, nogil=True)
+def _variances(inverse):
+    """Return the diagonal of S from the inverse of the Cholesky factor of S^-1."""
+    found = np.empty(inverse.shape[0])
+    for k in range(found.size):
+        found[k] = _dot(inverse[k, k:], inverse[k, k:])
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _fit_error(rows, i, model, own, variances):
+    """Return the root of the mean of E[(y - f.u)^2] / noise over user i's ratings.
+
+    The mean over the posterior; sum_o f^T S f / noise is the number of factors less the trace of S.
+    """
+    left = _residuals(rows, i, model, own)
+    total = own.size - np.sum(variances)
+    for p in range(left.size):
+        total += (left[p] * model.roots[rows.items[rows.indptr[i] + p]]) ** 2
+    return np.sqrt(total / left.size)
+
+
+@njit(cache=True, nogil=True)
+def factor_moments(rows, model, quanta, lo, hi, total):
+    """Add the upper halves of v v^T, v = (c, u, fit error) clipped and rounded, in integers."""
+    size = total.shape[0]
+    vector, integers = np.empty(size), np.empty(size, dtype=np.int64)
+    for i in range(lo, hi):
+        if rows.indptr[i] == rows.indptr[i + 1]:
+            continue
+        found, own, upper, fine = _posterior(rows, i, model)
+        if not fine:
+            continue
+        vector[: found.size] = found
+        vector[found.size : size - 1] = own
+        vector[size - 1] = _fit_error(rows, i, model, own, _variances(inverse_of(upper)))
+        factor = clip_factor(norm_of(vector), quanta.bound) / quanta.quantum
+        quantise(vector, factor, quanta.most_squared, integers)
+        for k in range(size):
+            sums, one = total[k, k:], integers[k]
+            for l in range(sums.size):
+                sums[l] += one * integers[k + l]
+
+
+@njit(cache=True, nogil=True)
+def _add_terms(terms, items, quanta, total):
+    """Add rows of terms, clipped as one vector and rounded, to the rows of their items."""
+    flat = terms.reshape(terms.size)
+    integers = np.empty(flat.size, dtype=np.int64)
+    factor = clip_factor(norm_of(flat), quanta.bound) / quanta.quantum
+    quantise(flat, factor, quanta.most_squared, integers)
+    width = terms.shape[1]
+    for p in range(items.size):
+        sums, own = total[items[p]], integers[p * width : (p + 1) * width]
+        for k in range(width):
+            sums[k] += own[k]
+
+
+@njit(cache=True, nogil=True)
+def expected_gradient(rows, model, quanta, lo, hi, total):
+    """Add users' gradients: rows ((e_j u - f_j diag S) / sqrt d, e_j / sqrt d), in integers."""
+    rank = model.factors.shape[1]
+    for i in range(lo, hi):
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        _, own, upper, fine = _posterior(rows, i, model)
+        if start == stop or not fine:
+            continue
+        variances, left = _variances(inverse_of(upper)), _residuals(rows, i, model, own)
+        terms, weight = np.empty((stop - start, rank + 1)), 1.0 / np.sqrt(stop - start)
+        for p in range(left.size):
+            factors, row = model.factors[rows.items[start + p]], terms[p]
+            for k in range(rank):
+                row[k] = weight * (left[p] * own[k] - factors[k] * variances[k])
+            row[rank] = weight * left[p]
+        _add_terms(terms, rows.items[start:stop], quanta, total)
+
+
+@njit(cache=True, nogil=True)
+def _second_moment(own, inverse):
+    """Return the upper half, by rows, of E[(u, 1) (u, 1)^T] over the posterior."""
+    rank = own.size
+    found = np.empty((rank + 1) * (rank + 2) // 2)
+    at = 0
+    for k in range(rank):
+        for l in range(k, rank):
+            found[at] = own[k] * own[l] + _dot(inverse[k, l:], inverse[l, l:])
+            at += 1
+        found[at] = own[k]
+        at += 1
+    found[at] = 1.0
+    return found
+
+
+@njit(cache=True, nogil=True)
+def expected_equations(rows, model, root, quanta, lo, hi, total):
+    """Add what every item's least squares need: E[(u, 1) (u, 1)^T], t E[(u, 1)] and t^2.
+
+    t is the rating without its offset. Divided by sqrt d if `root`; in integers.
+    """
+    rank = model.factors.shape[1]
+    pairs = (rank + 1) * (rank + 2) // 2
+    for i in range(lo, hi):
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        _, own, upper, fine = _posterior(rows, i, model)
+        if start == stop or not fine:
+            continue
+        weight = 1.0 / np.sqrt(stop - start) if root else 1.0
+        shared = weight * _second_moment(own, inverse_of(upper))
+        terms = np.empty((stop - start, pairs + rank + 2))
+        for p in range(stop - start):
+            row, rating = terms[p], target(rows, i, start + p)
+            row[:pairs] = shared
+            for k in range(rank):
+                row[pairs + k] = weight * rating * own[k]
+            row[pairs + rank] = weight * rating
+            row[pairs + rank + 1] = weight * rating * rating
+        _add_terms(terms, rows.items[start:stop], quanta, total)

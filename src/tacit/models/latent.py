@@ -1,0 +1,174 @@
+"""The local rule of the latent factor model: what a person chose and how she rated it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import ndtr
+
+from tacit.accounting.release import Release, ReleaseKind
+from tacit.errors import ModelFileError
+from tacit.models.rules import (
+    Floats,
+    OwnRows,
+    arrays_and_settings,
+    check_shapes,
+    kinds_paid,
+    own_arrays,
+)
+
+__all__ = ["LatentFactorRule", "choice_weights"]
+
+_LARGEST = 1e9  # of any number of the choice model; beyond it arithmetic would fail
+_SOFT = 0.1  # of the mean share: scores of choice below it fade to zero, and keep their order
+
+
+@dataclass(frozen=True, eq=False)
+class LatentFactorRule:
+    r"""Posterior means in a linear Gaussian model of what a person chooses and how she rates it.
+
+    Someone with ratings of the d items o has $x = e_o/\sqrt{d}$. Choice: $x = V c + N(0, \Delta)$,
+    $c \sim N(0, I)$, with V = `choice_factors` and $\Delta$ = `choice_noise`, so that
+
+    $$c = H^T x, \qquad H = \Delta^{-1} V (I + V^T \Delta^{-1} V)^{-1},$$
+
+    and the score of choice of item j is $V_j c$, the $x_j$ to expect. Ratings: $y_j = m_j + F_j u +
+    N(0, D_j)$ with $u \sim N(W^T c, I)$, W = `prior`, so that the predicted rating of j is
+    $m_j + F_j \hat u$,
+
+    $$\hat u = W^T c + (F_o^T D_o^{-1} F_o + I)^{-1} F_o^T D_o^{-1} (y_o - m_o - F_o W^T c).$$
+
+    Without ratings c is that of an average person, (1, 0, ...). Lists are ordered by the product of
+    the score of choice and the probability $\Phi((m_j + F_j \hat u - t)/\sqrt{D_j})$ that she likes
+    item j, rates it above t = `liked`.
+
+    `spread` is the sd of the error of a predicted rating, $F_j S F_j^T + D_j$ with S the posterior
+    covariance of u. Published numbers are taken as exact; their doubt is in D.
+    """
+
+    kind: ClassVar[str] = "latent-factors"
+
+    factors: Floats
+    offsets: Floats
+    noise: Floats
+    choice_factors: Floats
+    choice_noise: Floats
+    prior: Floats
+    liked: float
+
+    def scores(self, own: OwnRows) -> Floats:
+        """Return everyone's predicted rating of every item, people by items."""
+        from tacit.kernels.latent import LatentArrays, posterior_means
+
+        people = own.indptr.size - 1
+        rows = own_arrays(own, self.offsets, (False, 0.0, np.inf, np.inf))
+        model = LatentArrays(
+            self.factors, 1.0 / np.sqrt(self.noise), self._choice_weights, self.prior
+        )
+        solved = np.zeros((people, self.factors.shape[1]))
+        posterior_means(rows, model, solved, 0, people)
+        scores = np.asarray(solved @ self.factors.T)
+        scores += self.offsets
+        return scores
+
+    def spread(self, own: OwnRows) -> Floats:
+        """Return the sd of the error of everyone's predicted rating of every item."""
+        from tacit.kernels.posterior_variance import factor_variances
+
+        people = own.indptr.size - 1
+        rows = own_arrays(own, self.offsets, (False, 0.0, np.inf, np.inf))
+        variances = np.empty((people, self.offsets.size))
+        factor_variances(rows, self.factors, self.noise, np.zeros(people), variances, 0, people)
+        np.copyto(variances, np.inf, where=np.isnan(variances))  # beyond what arithmetic can bear
+        return np.sqrt(variances, out=variances)
+
+    def choice(self, own: OwnRows) -> Floats:
+        """Return everyone's score of choice of every item: positive, and comparable for one person.
+
+        Below a tenth of an item's mean share scores fade to zero, so that all are positive.
+        """
+        from scipy.sparse import csr_array
+
+        lengths = np.diff(own.indptr)
+        weights = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
+        shape = (lengths.size, self.offsets.size)
+        rows = csr_array((weights, own.items.astype(np.int32), own.indptr), shape=shape)
+        found = np.asarray(rows @ self._choice_weights)
+        found[lengths == 0, 0] = 1.0
+        scores = np.asarray(found @ self.choice_factors.T)
+        soft = _SOFT * max(float(np.mean(self.choice_factors[:, 0])), 1e-12)
+        scores /= soft
+        np.logaddexp(0.0, scores, out=scores)
+        scores *= soft
+        return scores
+
+    def ranking(self, own: OwnRows) -> Floats:
+        """Return what lists are ordered by: the score of choice times the chance to be liked."""
+        chance = self.scores(own)
+        chance -= self.liked
+        chance /= np.sqrt(self.noise)
+        ndtr(chance, out=chance)
+        chance *= self.choice(own)
+        return chance
+
+    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
+        """Return the arrays and the settings that a model file holds."""
+        return arrays_and_settings(self, ("liked",))
+
+    @classmethod
+    def from_parts(
+        cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]
+    ) -> "LatentFactorRule":
+        """Read back what `parts` gave, trusting none of it."""
+        names = ("factors", "offsets", "noise", "choice_factors", "choice_noise", "prior")
+        rule = cls(
+            **{name: np.ascontiguousarray(arrays[name]) for name in names},
+            liked=float(settings["liked"]),
+        )
+        items, rank, choices = rule.offsets.size, rule.factors.shape[-1], rule.prior.shape[0]
+        check_shapes(
+            rule,
+            factors=(items, rank),
+            noise=(items,),
+            choice_factors=(items, choices),
+            choice_noise=(items,),
+            prior=(choices, rank),
+        )
+        usable = all(np.all(np.abs(part) < _LARGEST) for part in (rule.choice_factors, rule.prior))
+        positive = np.all(rule.noise > 0) and np.all(rule.choice_noise > 0)
+        if not (usable and positive and choices > 0 and np.isfinite(rule.liked)):
+            raise ModelFileError("the arrays of the local rule are impossible")
+        return rule
+
+    def missing_releases(self, releases: Iterable[Release]) -> list[str]:
+        """Say which of its parts no release pays for."""
+        paid = kinds_paid(releases)
+        steps = paid[ReleaseKind.GRADIENT] + paid[ReleaseKind.EQUATIONS]
+        wanted = {
+            "popularity of items": (np.ptp(self.choice_factors[:, 0]), ReleaseKind.ITEM_WEIGHTS),
+            "choice factors": (self.choice_factors.shape[1] > 1, ReleaseKind.CO_OCCURRENCES),
+            "a prior from choice": (np.any(self.prior), ReleaseKind.FACTOR_MOMENTS),
+        }
+        missing = [
+            f"it has {part}, and no release of {kind.value}"
+            for part, (there, kind) in wanted.items()
+            if there and not paid[kind]
+        ]
+        if self.factors.shape[1] > 1 and not steps + paid[ReleaseKind.COVARIANCE]:
+            missing.append("it has more factors than a user bias, and no release they come from")
+        if np.ptp(self.offsets) > 0 and not steps + paid[ReleaseKind.ITEM_EFFECTS]:
+            missing.append("it has item means, and no release of item effects")
+        return missing
+
+    @cached_property
+    def _choice_weights(self) -> Floats:
+        return choice_weights(self.choice_factors, self.choice_noise)
+
+
+def choice_weights(factors: Floats, noise: Floats) -> Floats:
+    r"""Return $H = \Delta^{-1} V (I + V^T \Delta^{-1} V)^{-1}$, items by choice factors."""
+    scaled = factors / noise[:, None]
+    inner = np.eye(factors.shape[1]) + factors.T @ scaled
+    return np.ascontiguousarray(np.linalg.solve(inner, scaled.T).T)
