@@ -214,14 +214,8 @@ def test_noise_has_no_directions(monkeypatch: pytest.MonkeyPatch, items: int, sk
         assert alarms(monkeypatch, items, skew, scale=0.7) > 20
 
 
-@pytest.mark.parametrize(
-    ("items", "skew"),
-    [
-        pytest.param(300, 0.0, marks=pytest.mark.slow),
-        (300, 0.7),
-        pytest.param(900, 0.0, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.statistical
+@pytest.mark.parametrize(("items", "skew"), [(300, 0.0), (300, 0.7), (900, 0.0)])
 def test_noise_of_many_items_seldom_passes_the_few_that_are_drawn(items: int, skew: float) -> None:
     """In fewer than one of 20; and the twin: a threshold a tenth lower, in more than one of four.
 
@@ -420,10 +414,10 @@ def test_people_with_a_single_rating_do_not_move_the_level_of_all_to_the_end() -
 @pytest.mark.parametrize(
     ("kind", "users", "items", "per_user"),
     [
-        ("tastes", 6000, 80, 25),
-        ("popular", 4000, 150, 25),
+        pytest.param("tastes", 6000, 80, 25, marks=pytest.mark.slow),
+        pytest.param("popular", 4000, 150, 25, marks=pytest.mark.slow),
         ("few", 5000, 100, 25),
-        ("sparse", 8000, 100, 8),
+        pytest.param("sparse", 8000, 100, 8, marks=pytest.mark.slow),
     ],
 )
 def test_stds_are_about_right(kind: str, users: int, items: int, per_user: int) -> None:
