@@ -5,7 +5,9 @@
 
 The second form loads everything once and forks a process for every line on its standard input, a
 JSON list [FOLDER, STAGE, NUMBER]; it answers with the exit code of that process, negative for a
-signal. FOLDER gets a `checkpoint`, a `model.tacit` and a `log`, to which every draw of noise and every use
+signal.
+
+FOLDER gets a `checkpoint`, a `model.tacit` and a `log`, to which every draw of noise and every use
 of a release is added, with a fingerprint of its values, before the fit goes on.
 """
 
