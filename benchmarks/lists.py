@@ -8,8 +8,9 @@ People are drawn at random into three groups: those of the fit (--users), those 
 tuned on (--validated), and new users (--tested), whose lists are measured once, after all settings
 are fixed. No person is in two groups. Without --data it makes a synthetic family.
 
-Peers: exact popularity, EASE [Steck 2019] and ALS of the package `implicit` (pip install
-implicit==0.7.3; left out if it is missing), both tuned by recall@20 of the validation users.
+Peers: exact popularity (items that most people rated, or liked), EASE [Steck 2019] and ALS of the
+package `implicit` (pip install implicit==0.7.3; left out if it is missing), the last two tuned by
+recall@20 of the validation users.
 `tacit` has its defaults at every epsilon, and nothing is tuned for it. `Interactions` is fitted on
 what people like, and is given what new users like.
 
@@ -112,7 +113,9 @@ def _ratings(options: argparse.Namespace) -> tacit.Ratings:
 
 def peers(groups: Groups, without: list[str]) -> Iterator[Row]:
     """Measure what has no privacy, tuned on the validation users."""
-    yield Row("exact popularity", None, [groups.measure(ExactPopularity(groups.fitted))])
+    liked = _liked(groups.fitted, groups.liked)
+    for name, counted in (("popularity", groups.fitted), ("popularity of liked", liked)):
+        yield Row(f"exact {name}", None, [groups.measure(ExactPopularity(counted))])
     makers: dict[str, tuple[Callable[..., Any], Grid]] = {"EASE": (ease, EASE_GRID)}
     if "als" not in without and has_implicit():
         makers["implicit ALS"] = (als, ALS_GRID)
