@@ -132,9 +132,16 @@ def als(train: tacit.Ratings, liked: float, seed: int = 0) -> Callable[[Settings
 def tuned(grid: Grid, quality: Callable[[Settings], float]) -> tuple[Settings, int]:
     """Return the best settings found, and how many were tried.
 
-    Starts in the middle of the grid and moves one setting by one step for as long as any such step
-    helps. `quality` is measured on validation users.
+    For each choice of "rows", starts in the middle of the grid and moves one number by one step for
+    as long as any such step helps. `quality` is measured on validation users.
     """
+    found = [_climbed({**grid, "rows": (rows,)}, quality) for rows in grid["rows"]]
+    best, _, _ = max(found, key=lambda one: one[1])
+    return best, sum(tried for _, _, tried in found)
+
+
+def _climbed(grid: Grid, quality: Callable[[Settings], float]) -> tuple[Settings, float, int]:
+    """Return the best settings found, their quality, and how many were tried."""
     known: dict[tuple[int, ...], float] = {}
 
     def value(at: dict[str, int]) -> float:
@@ -152,7 +159,7 @@ def tuned(grid: Grid, quality: Callable[[Settings], float]) -> tuple[Settings, i
                 if value(moved) <= value(best):
                     break
                 best = moved
-    return {name: grid[name][place] for name, place in best.items()}, len(known)
+    return {name: grid[name][place] for name, place in best.items()}, value(best), len(known)
 
 
 def at_the_end(grid: Grid, settings: Settings) -> list[str]:

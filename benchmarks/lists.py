@@ -1,8 +1,8 @@
 """Quality of lists for new users against epsilon, beside tuned methods without privacy.
 
     python benchmarks/lists.py [--data ratings.parquet --rating-range 1 5] [--family tastes]
-        [--users 60000] [--tested 4000] [--epsilons 0.1 1 5] [--draws 3] [--liked 4] [--by rating]
-        [--without als] [--seed 0] [--figure lists.png]
+        [--items 400] [--users 60000] [--tested 4000] [--epsilons 0.1 1 5] [--draws 3] [--liked 4]
+        [--by rating] [--without als] [--seed 0] [--figure lists.png]
 
 People are drawn at random into three groups: those of the fit (--users), those that settings are
 tuned on (--validated), and new users (--tested), whose lists are measured once, after all settings
@@ -102,7 +102,8 @@ def groups_of(options: argparse.Namespace) -> Groups:
 def _ratings(options: argparse.Namespace) -> tacit.Ratings:
     if options.data is None:
         people = options.users + options.validated + options.tested
-        made = synthesise(options.family, users=people, seed=options.seed, test_fraction=0.0)
+        size = {"users": people, "items": options.items, "seed": options.seed}
+        made = synthesise(options.family, test_fraction=0.0, **size)
         frame, catalogue, limits = made.train, made.items["item"], made.rating_range
     else:
         frame, limits = pl.read_parquet(options.data), tuple(options.rating_range)
@@ -221,6 +222,7 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="Parquet with columns user, item, rating")
     parser.add_argument("--rating-range", type=float, nargs=2, default=(1.0, 5.0))
     parser.add_argument("--family", default="tastes", choices=FAMILIES)
+    parser.add_argument("--items", type=int, help="of a family; what is usual for it if none")
     parser.add_argument("--users", type=int, default=20_000, help="people of the fit")
     parser.add_argument("--validated", type=int, default=2_000)
     parser.add_argument("--tested", type=int, default=4_000)

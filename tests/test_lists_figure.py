@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,10 +78,16 @@ def test_ease_scores_liked_items_and_lists_nothing_rated(peers: ModuleType) -> N
 
 
 def test_tuning_finds_the_best_of_a_hill_and_says_where_the_grid_ends(peers: ModuleType) -> None:
-    grid = {"a": (1, 2, 3, 4, 5), "b": (10, 20, 30)}
-    best, tried = peers.tuned(grid, lambda s: -((s["a"] - 4) ** 2) - (s["b"] - 30) ** 2)
-    assert best == {"a": 4, "b": 30}
-    assert tried < 15
+    grid = {"rows": ("liked", "rated"), "a": (1, 2, 3, 4, 5), "b": (10, 20, 30)}
+
+    def quality(settings: dict[str, Any]) -> float:
+        """In the middle of the grid "liked" is better, at the top of its hill "rated" is."""
+        hill = (settings["a"] - 4) ** 2 + (settings["b"] - 30) ** 2
+        return 1.0 - 0.1 * hill if settings["rows"] == "rated" else 0.0 - 0.001 * hill
+
+    best, tried = peers.tuned(grid, quality)
+    assert best == {"rows": "rated", "a": 4, "b": 30}
+    assert tried < 30
     assert peers.at_the_end(grid, best) == ["b"]
 
 
