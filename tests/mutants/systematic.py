@@ -8,8 +8,8 @@ while it is imported is mutated in a fork that has not imported the package yet.
 """
 
 import argparse
+import ast
 import json
-import math
 import os
 import re
 import signal
@@ -20,9 +20,11 @@ from contextlib import suppress
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["POLARS_MAX_THREADS"] = "1"  # a fork has none of the threads that polars waits for
 
 import pytest
 
@@ -34,10 +36,12 @@ from tests.mutants.run import NEEDED_BY_ALL, forked
 GROUPS: dict[str, dict[str, Any]] = CONFIG["tacit"]["groups"]
 LONGEST_TEST = float(CONFIG["tacit"]["longest_test"])  # seconds of processor time
 LONGEST_MUTANT = float(CONFIG["tacit"]["longest_mutant"])
-LONGEST_WAIT = 300.0  # by the clock, for a mutant that waits for nothing
+LONGEST_WAIT = 60.0  # by the clock, for a mutant that waits for nothing
 IMPORTED_LATE = (
     "tacit", "accounting", "algorithms", "data", "estimation", "fitting", "models", "trusted",
 )  # fmt: skip
+LONGEST_TRACE = 20.0  # by the clock, for a test on the code as it is
+PATIENCE = 5000  # lines that a function runs without a new one until it is no longer watched
 PLACE = ROOT / "build" / "mutants"
 WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
 Task = TypeVar("Task")
@@ -66,20 +70,33 @@ class Outcomes:
 
 
 class Tracer:
-    """Notes which lines of the package run, in all threads."""
+    """Notes which lines of the package run, in all threads.
+
+    A function that has run many lines without a new one is left alone, since watching a loop of
+    plain Python takes longer than running it.
+    """
 
     def __init__(self) -> None:
         self.lines: dict[str, set[int]] = {}
         self._prefix = f"{SOURCE}/"
+        self._patience: dict[CodeType, int] = {}
 
-    def __call__(self, frame: Any, event: str, _: Any) -> Any:
-        name = frame.f_code.co_filename
-        if not name.startswith(self._prefix):
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
+        code = frame.f_code
+        name = code.co_filename
+        if not name.startswith(self._prefix) or self._patience.get(code) == 0:
             return None
         seen = self.lines.setdefault(name[len(self._prefix) :], set())
+        patience = self._patience
 
-        def each_line(frame: Any, event: str, _: Any) -> Any:
-            seen.add(frame.f_lineno)
+        def each_line(frame: FrameType, event: str, _: Any) -> Any:
+            if frame.f_lineno not in seen:
+                seen.add(frame.f_lineno)
+                patience[code] = PATIENCE
+            elif patience.get(code, PATIENCE) == 0:
+                frame.f_trace_lines = False
+            else:
+                patience[code] = patience.get(code, PATIENCE) - 1
             return each_line
 
         return each_line(frame, event, _)
@@ -91,6 +108,9 @@ class Tracer:
         sys.settrace(self)
 
     def stop(self) -> None:
+        import threading
+
+        threading.settrace(None)  # type: ignore[arg-type]
         sys.settrace(None)
 
 
@@ -107,9 +127,9 @@ class Runner:
         settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
         settings.load_profile("mutants")
 
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[Any]) -> None:
-        config.pluginmanager.register(self._outcomes)
-        self._items = {item.nodeid: item for item in items}
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        session.config.pluginmanager.register(self._outcomes)
+        self._items = {item.nodeid: item for item in session.items}  # but those left out
 
     def pytest_runtestloop(self) -> bool:
         ran = self._map()
@@ -121,27 +141,28 @@ class Runner:
         return True
 
     def _map(self) -> list[Ran]:
-        """Run every test that is not known yet, in a few forks, and note what each of them does."""
-        known = {one[0] for one in tests_of(self._group)}
+        """Run every test that is not known yet, each in a fork, and note what each of them does."""
+        known = {one.test for one in tests_of(self._group)}
         missing = [name for name in self._items if name not in known]
-        shares = [share for first in range(WORKERS) if (share := missing[first::WORKERS])]
-        for _ in in_forks(shares, self._trace_all, math.inf):
-            pass
+        place = PLACE / f"{self._group}.tests.jsonl"
+        for name, code, found in in_forks(missing, self._tell, LONGEST_TRACE):
+            ran = found if code == 0 and found else json.dumps(Ran(name, LONGEST_TRACE, {}))
+            with place.open("a") as file:
+                file.write(ran + "\n")
         ran = {one.test: one for one in tests_of(self._group)}
         return [ran[name] for name in self._items if name in ran]
 
-    def _trace_all(self, names: list[str]) -> None:
+    def _tell(self, name: str) -> None:
         signal.signal(signal.SIGVTALRM, _too_long)
-        for name in names:
-            ran = self._trace(name)
-            with (PLACE / f"{self._group}.tests-{os.getpid()}.jsonl").open("a") as file:
-                file.write(json.dumps(ran) + "\n")
+        _by().write_text(json.dumps(self._trace(name)))
+        os._exit(0)
 
     def _trace(self, name: str) -> Ran:
         """Run a test twice, traced and timed; one that fails or takes long covers nothing."""
         tracer, self._outcomes.failed, self._outcomes.passed = Tracer(), [], 0
         forget_caches()
-        signal.setitimer(signal.ITIMER_VIRTUAL, 4 * LONGEST_TEST)
+        longest = float(GROUPS[self._group].get("longest_test", LONGEST_TEST))
+        signal.setitimer(signal.ITIMER_VIRTUAL, 2 + 2 * longest)
         tracer.start()
         self._run(name)
         tracer.stop()
@@ -150,7 +171,7 @@ class Runner:
             self._run(name)
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         seconds = time.process_time() - begin
-        if self._outcomes.failed or not self._outcomes.passed or seconds > LONGEST_TEST:
+        if self._outcomes.failed or not self._outcomes.passed or seconds > longest:
             return Ran(name, round(seconds, 3), {})
         return Ran(name, round(seconds, 3), {f: sorted(n) for f, n in tracer.lines.items()})
 
@@ -169,7 +190,7 @@ class Runner:
             if self._outcomes.failed:
                 _by().write_text(self._outcomes.failed[0])
                 os._exit(1)
-        os._exit(0)
+        os._exit(3 if change.of_constants else 0)
 
 
 def forget_caches() -> None:
@@ -247,14 +268,14 @@ def _read(path: Path) -> str:
 
 
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=60", "-m", "not slow",
-           "--durations=0", "--tb=no",
-           "-W", "ignore:overflow encountered:RuntimeWarning"]  # fmt: skip
+           "-k", f"not ({CONFIG['tacit']['without']})", "--durations=0", "--tb=no",
+           "-W", "ignore:overflow encountered:RuntimeWarning",
+           "-W", "ignore:invalid value encountered:RuntimeWarning",
+           "-W", "ignore:divide by zero encountered:RuntimeWarning"]  # fmt: skip
 
 
 def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
     """The tests that run a line with a name that the changed statement sets."""
-    import ast
-
     tree = ast.parse((SOURCE / change.file).read_text())
     around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)
               and n.lineno - len(getattr(n, "decorator_list", ())) <= change.line
@@ -263,6 +284,8 @@ def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
     names = {n.id for n in ast.walk(innermost) if isinstance(n, ast.Name)}
     if isinstance(innermost, ast.FunctionDef | ast.ClassDef):
         names = {innermost.name}
+    elif len(around) == 1 and isinstance(innermost, ast.Assign | ast.AnnAssign):
+        names = _computed_from(_set_by(innermost))
     word = re.compile(rf"\b({'|'.join(map(re.escape, names - {'float', 'int', 'np', 'math'}))})\b")
     places = {
         (str(path.relative_to(SOURCE)), number)
@@ -274,6 +297,23 @@ def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
         one for one in ran
         if any((file, line) in places for file, lines in one.lines.items() for line in lines)
     ]  # fmt: skip
+
+
+def _set_by(statement: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(statement)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # fmt: skip
+
+
+def _computed_from(names: set[str]) -> set[str]:
+    """Constants, and all constants of the package that are computed from them."""
+    body = [each for path in SOURCE.rglob("*.py") for each in ast.parse(path.read_text()).body
+            if isinstance(each, ast.Assign | ast.AnnAssign)]  # fmt: skip
+    while True:
+        word = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+        found = names.union(*(_set_by(each) for each in body if word.search(ast.unparse(each))))
+        if found == names:
+            return names
+        names = found - {"__all__"}
 
 
 def _affordable(tests: Iterable[Ran]) -> list[Ran]:
@@ -306,8 +346,7 @@ def _note(results: Path, change: Change, outcome: str, by: str) -> None:
 
 def tests_of(group: str) -> list[Ran]:
     """What is known of the tests of a group."""
-    places = sorted(PLACE.glob(f"{group}.tests-*.jsonl"))
-    return [Ran(*one) for path in places for one in _lines(path)]
+    return [Ran(*one) for one in _lines(PLACE / f"{group}.tests.jsonl")]
 
 
 def _lines(path: Path) -> list[Any]:

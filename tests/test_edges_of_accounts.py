@@ -1,0 +1,121 @@
+"""Accounts at their edges: where a comparison with or without equality is another promise.
+
+Each test is about one comparison or constant that a systematic mutant changed unnoticed.
+"""
+
+import math
+
+import mpmath
+import pytest
+
+from tacit import ConfigError, PrivacyBudget
+from tacit.accounting import ledger as ledger_module
+from tacit.accounting import promise as promise_module
+from tacit.accounting.budget import LARGEST_MU, Sensitivity, epsilon_of
+from tacit.accounting.certificate import Certificate
+from tacit.accounting.ledger import Entry, Ledger
+from tacit.accounting.promise import Grade, grade_of, percent
+from tacit.accounting.release import Release, ReleaseKind
+from tests.conftest import named
+
+BOUND = Sensitivity(1.0, 2.0)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.5, 0.6, 0.99])
+@pytest.mark.parametrize("mu", [0.0, -0.5, -1.0, -3.0])
+def test_what_costs_nothing_has_epsilon_zero_at_any_delta(mu: float, delta: float) -> None:
+    """Above delta 1/2 another formula is used, which divides by mu."""
+    assert epsilon_of(mu, delta) == 0.0
+
+
+@pytest.mark.parametrize("mu", [LARGEST_MU, 1e3, 3e4])
+def test_epsilon_of_a_cost_far_beyond_all_budgets_is_not_too_small(mu: float) -> None:
+    """The search must begin at an epsilon that is large enough: about mu^2/2."""
+    found = epsilon_of(mu, 1e-30)
+    with mpmath.workdps(60):
+        e, m = mpmath.mpf(found), mpmath.mpf(mu)
+        delta = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
+        assert delta <= 1e-30
+    assert found < mu * mu / 2 + 12 * mu
+
+
+def test_the_whole_budget_is_granted_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any room for rounding, all that is left may be taken, and then nothing."""
+    monkeypatch.setattr(ledger_module, "_ROUNDING", 0.0)
+    ledger = Ledger(PrivacyBudget(1.0))
+    ledger.part(1.0)
+    assert ledger.left == 0.0
+
+
+def test_a_share_may_be_above_one_by_its_rounding_and_no_more() -> None:
+    Ledger(None).reserve(named("a"), BOUND, 1.0 + 1e-12)
+    for share in (1.0 + 1.001e-12, 0.0, math.nan):
+        with pytest.raises(ConfigError, match="share"):
+            Ledger(None).reserve(named("a"), BOUND, share)
+
+
+def test_a_refusal_never_says_that_less_than_nothing_is_left() -> None:
+    ledger = Ledger(PrivacyBudget(1.0))
+    for _ in range(3):  # each passes what is left by less than its rounding
+        ledger._taken.append(ledger._limit * (1 + 3e-13) / 3)
+    with pytest.raises(Exception, match="and 0 is left"):
+        ledger.part(0.5)
+
+
+@pytest.mark.parametrize(("chance", "grade"), [(0.60, Grade.STRONG), (0.75, Grade.MODERATE)])
+def test_a_chance_at_a_limit_is_within_it(
+    chance: float, grade: Grade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(promise_module, "guessing_chance", lambda _: chance)
+    assert grade_of(PrivacyBudget(1.0, 1e-5), 0.1) is grade
+
+
+def test_a_limit_of_exactly_nearly_all_is_written_as_a_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    above = 50 * math.erf(1.0 / math.sqrt(8)) * promise_module._UP
+    monkeypatch.setattr(promise_module, "_NEARLY", above)
+    assert percent(1.0) == "69.2"
+    assert percent(1.0001) == "more than 99.9"
+
+
+def certificate(*entries: tuple[float, float], epsilon: float = 1.0) -> Certificate:
+    releases = tuple(
+        Entry(Release(ReleaseKind.COVARIANCE, (turn,)), *numbers)
+        for turn, numbers in enumerate(entries, start=1)
+    )
+    return Certificate(PrivacyBudget(epsilon, 1e-6), releases, {})
+
+
+def test_verify_names_the_release_that_has_no_noise() -> None:
+    """And says of it nothing but that: its cost is infinite, not large."""
+    problems = certificate((1.0, 100.0), (1.0, 0.0)).verify().problems
+    assert "release 'covariance 2' has no noise" in problems
+    assert not any("covariance 1" in problem or "proven" in problem for problem in problems)
+
+
+def test_a_release_with_little_noise_has_noise() -> None:
+    problems = certificate((1e-12, 1e-10)).verify().problems
+    assert not any("no noise" in problem for problem in problems)
+
+
+def test_the_largest_cost_that_is_proven_is_proven() -> None:
+    one, more = (certificate((mu, 1.0), epsilon=1e4).verify() for mu in (LARGEST_MU, 150.1))
+    assert not any("exactness" in problem for problem in one.problems)
+    assert any("exactness" in problem for problem in more.problems)
+
+
+def test_an_epsilon_that_is_above_the_claim_by_its_rounding_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for found, holds in ((1.0 + 1e-9, True), (1.0 + 1.001e-9, False)):
+        monkeypatch.setattr(Certificate, "exact_epsilon", property(lambda _, x=found: x))
+        assert certificate((1.0, 100.0)).verify().holds is holds
+
+
+def test_a_run_of_releases_says_that_its_cost_is_each() -> None:
+    assert (
+        "covariance 1: sensitivity 1, noise sd 100, mu 0.01\n" in certificate((1.0, 100.0)).text()
+    )
+    text = certificate((1.0, 100.0), (1.0, 100.0)).text()
+    assert "covariance 1 to 2: sensitivity 1, noise sd 100, mu 0.01 each" in text
