@@ -104,7 +104,7 @@ def _numbered(changes: list[Change]) -> list[Change]:
 
 
 class _WithoutAnnotations(ast.NodeTransformer):
-    """Takes off what is not run: annotations, and whether an argument must be named."""
+    """Takes off what is not run: annotations, how loops are compiled, which arguments are named."""
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
         node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
@@ -118,11 +118,16 @@ class _WithoutAnnotations(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
+        node.decorator_list = [each for each in node.decorator_list if not _compiles(each)]
         return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         node.annotation = ast.Constant(None)
         return self.generic_visit(node)
+
+
+def _compiles(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "njit"
 
 
 def _plain(source: str) -> str | None:

@@ -73,8 +73,11 @@ def _known_in(owner: Any, name: str) -> list[Any]:
 def _pairs(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
     """The functions that differ, and the module or class bodies that differ by themselves."""
     inner = [[c for c in code.co_consts if isinstance(c, CodeType)] for code in (old, new)]
-    flat = [
-        code.replace(co_consts=tuple(c for c in code.co_consts if not isinstance(c, CodeType)))
+    flat = [  # without places in the text: a definition ends where its last line does
+        code.replace(
+            co_consts=tuple(c for c in code.co_consts if not isinstance(c, CodeType)),
+            co_linetable=b"",
+        )
         for code in (old, new)
     ]
     if flat[0] != flat[1] or len(inner[0]) != len(inner[1]):

@@ -9,6 +9,7 @@ while it is imported is mutated in a fork that has not imported the package yet.
 
 import argparse
 import ast
+import gc
 import json
 import os
 import re
@@ -120,6 +121,7 @@ class Runner:
     def __init__(self, group: str, changes: list[Change], results: Path) -> None:
         self._group, self._changes, self._results = group, changes, results
         self._outcomes = Outcomes()
+        self._killers: dict[str, list[str]] = {}  # by where mutants are, the newest first
 
     def pytest_configure(self) -> None:
         from hypothesis import settings
@@ -136,9 +138,23 @@ class Runner:
         for file in {change.file for change in self._changes}:
             functions(SOURCE / file)  # looked up once, for all forks
         forget_caches()
+        gc.collect()
+        gc.freeze()  # or forks would copy what they only look at
         for change, code, by in in_forks(self._changes, lambda one: self._test(one, ran)):
             _note(self._results, change, _outcome(code), by)
+            if by:
+                for place in (change.where, change.file):
+                    self._killers.setdefault(place, []).insert(0, by)
         return True
+
+    def _likely_first(self, change: Change, tests: list[Ran]) -> list[Ran]:
+        """Tests that killed mutants nearby come first, then the quickest ones."""
+        killers = [
+            *self._killers.get(change.where, ())[:3],
+            *self._killers.get(change.file, ())[:6],
+        ]
+        order = {name: place for place, name in reversed(list(enumerate(killers)))}
+        return sorted(tests, key=lambda one: order.get(one.test, len(killers)))
 
     def _map(self) -> list[Ran]:
         """Run every test that is not known yet, each in a fork, and note what each of them does."""
@@ -184,7 +200,8 @@ class Runner:
         if not install(SOURCE / change.file, change.source):
             os._exit(3)
         tests = [one for one in ran if change.line in one.lines.get(change.file, ())]
-        for one in _affordable(tests or _mentioning(change, ran)):
+        affordable = _affordable(tests or _mentioning(change, ran))
+        for one in self._likely_first(change, affordable):
             _limit(2 + 5 * one.seconds)
             self._run(one.test)
             if self._outcomes.failed:
@@ -311,9 +328,10 @@ def _computed_from(names: set[str]) -> set[str]:
     while True:
         word = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
         found = names.union(*(_set_by(each) for each in body if word.search(ast.unparse(each))))
+        found.discard("__all__")
         if found == names:
             return names
-        names = found - {"__all__"}
+        names = found
 
 
 def _affordable(tests: Iterable[Ran]) -> list[Ran]:
