@@ -21,7 +21,16 @@ from tests.privacy.test_statistics_are_what_they_say import (
 from tacit import Catalogue, DataError, EngineError, Ratings, ThreadEngine
 from tacit.kernels import rows as loops
 from tacit.kernels.quantise import MOST_EXACT, Quanta, clip_factor, quantise
-from tacit.kernels.rows import choose, kept_lengths, priorities, row_weight, rows_hold
+from tacit.kernels.rows import (
+    RowArrays,
+    RowLimits,
+    choose,
+    kept_lengths,
+    priorities,
+    row_means_and_scales,
+    row_weight,
+    rows_hold,
+)
 from tacit.trusted import local_state, statistic, statistics
 from tacit.trusted.described import Described
 from tacit.trusted.quantise import _checked, below, norm_quanta, product_quanta
@@ -30,11 +39,12 @@ from tacit.trusted.selection import keep, restricted
 from tacit.trusted.statistics import ItemCounts, RowSums
 
 LONG = 300
+LONGER = 3000  # rows that are not sorted as a whole when they are partitioned
 
 
-def long_row(seed: int) -> dict[int, float]:
+def long_row(seed: int, length: int = LONG) -> dict[int, float]:
     rng = np.random.default_rng(seed)
-    items = np.sort(rng.choice(1000, LONG, replace=False))
+    items = np.sort(rng.choice(10 * length, length, replace=False))
     return {int(item): float(np.float32(rng.uniform(-5, 5))) for item in items}
 
 
@@ -72,6 +82,12 @@ def test_those_with_the_smallest_words_are_chosen(most: int) -> None:
     """In rows so long that a partition at another place gives another choice."""
     rows = [long_row(1), {3: 1.5}, long_row(2), {}, long_row(3)]
     assert choice(rows, most, 5) == [chosen(row, most, 5) for row in rows]
+
+
+@pytest.mark.parametrize("most", [1, 700, 1500, LONGER - 1])
+def test_those_with_the_smallest_words_are_chosen_of_very_many(most: int) -> None:
+    row = long_row(most, LONGER)
+    assert choice([row], most, 5) == [chosen(row, most, 5)]
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -158,7 +174,7 @@ def test_each_row_is_looked_at_by_itself() -> None:
     """The loop on its own: every rating of the rows lo <= i < hi, and no other row."""
     values = [1.0, 5.0, 3.0, 2.0]
     assert hold([0, 3, 4], [0, 1, 5, 2], values, 0, 2)
-    assert not hold([-1, 1, 4], [0, 1, 2, 3], values, 0, 1)
+    assert not hold([-1, 1, 4], [3, 1, 2, 0], values, 0, 1)
     assert not hold([0, 1, 5], [0, 1, 2, 3], values, 1, 2)
     assert not hold([0, 4, 4], [0, 1, 2, 3], values, 0, 1)  # longer than three
     assert not hold([0, 3, 4], [0, 2, 2, 3], values, 0, 2)
@@ -175,6 +191,21 @@ def test_the_weight_of_a_row_is_the_share_that_counts() -> None:
     found = [row_weight(length, 4.0) for length in (0, 1, 3, 4, 5, 16)]
     assert found == [1.0, 1.0, 1.0, 1.0, 0.8, 0.25]
     assert row_weight(1, 0.5) == 0.5
+
+
+@pytest.mark.parametrize("most", [math.inf, 2.0])
+def test_scales_of_rows_one_by_one(most: float) -> None:
+    """A row that is all zeros keeps its scale, and where only some count, so does its length."""
+    indptr, items = np.array([0, 2, 2, 5, 6]), np.array([0, 3, 1, 2, 4, 5], np.uint16)
+    values = np.array([3.0, 5.0, 1.0, 2.0, 4.5, 2.5], np.float32)
+    offsets = np.array([2.5, 3.0, 2.0, 3.5, 4.0, 2.5])
+    rows = RowArrays(indptr, items, values, offsets, np.full(4, 9.0), np.full(4, 9.0), math.inf)
+    with np.errstate(all="raise"):
+        row_means_and_scales(rows, RowLimits(False, 0.0, 1.2, False, most), 0, 4)
+    lengths = [math.hypot(0.5, 1.5), math.hypot(2.0, 0.0, 0.5) * math.sqrt(min(1.0, most / 3))]
+    assert rows.means.tolist() == [0.0, 9.0, 0.0, 0.0]
+    expected = [1.2 / lengths[0], 9.0, min(1.0, 1.2 / lengths[1]), 1.0]
+    assert rows.scales.tolist() == pytest.approx(expected, rel=1e-12)
 
 
 # Keeping some of everyone's ratings
