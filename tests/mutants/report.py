@@ -1,17 +1,15 @@
 """Writes docs/privacy/mutation-testing.md from the last run: python -m tests.mutants.report."""
 
 import sys
-import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.mutants.generated import changes_of
 from tests.mutants.mutant import ROOT, SOURCE
-from tests.mutants.systematic import GROUPS, PLACE, SURVIVED, latest
+from tests.mutants.systematic import GROUPS, HARMLESS, PLACE, SURVIVED, latest
 
 PAGE = ROOT / "docs" / "privacy" / "mutation-testing.md"
-HARMLESS = tomllib.loads((Path(__file__).parent / "harmless.toml").read_text())["harmless"]
 HEAD = (Path(__file__).parent / "mutation-testing.head.md").read_text()
 
 

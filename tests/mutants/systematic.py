@@ -16,8 +16,10 @@ import re
 import signal
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -45,6 +47,10 @@ LONGEST_TRACE = 20.0  # by the clock, for a test on the code as it is
 PATIENCE = 5000  # lines that a function runs without a new one until it is no longer watched
 PLACE = ROOT / "build" / "mutants"
 WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
+HARMLESS: list[dict[str, Any]] = tomllib.loads(
+    (Path(__file__).parent / "harmless.toml").read_text()
+)["harmless"]
+LISTED = {key for entry in HARMLESS for key in entry["mutants"]}
 Task = TypeVar("Task")
 KILLED, SURVIVED, TIMED_OUT, AT_IMPORT = "killed", "survived", "timed out", "at import"
 
@@ -188,7 +194,7 @@ class Runner:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         seconds = time.process_time() - begin
         if self._outcomes.failed or not self._outcomes.passed or seconds > longest:
-            return Ran(name, round(seconds, 3), {})
+            return Ran(name, LONGEST_TRACE, {})
         return Ran(name, round(seconds, 3), {f: sorted(n) for f, n in tracer.lines.items()})
 
     def _run(self, name: str) -> None:
@@ -292,7 +298,7 @@ OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=60",
 
 
 def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
-    """The tests that run a line with a name that the changed statement sets."""
+    """The tests that name what the changed statement sets, or run a line with such a name."""
     tree = ast.parse((SOURCE / change.file).read_text())
     around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)
               and n.lineno - len(getattr(n, "decorator_list", ())) <= change.line
@@ -312,8 +318,19 @@ def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
     }
     return [
         one for one in ran
-        if any((file, line) in places for file, lines in one.lines.items() for line in lines)
+        if word.search(_text_of(one.test))
+        or any((file, line) in places for file, lines in one.lines.items() for line in lines)
     ]  # fmt: skip
+
+
+@cache
+def _text_of(test: str) -> str:
+    """The source of a test function."""
+    path, _, name = test.partition("::")
+    name = name.partition("[")[0].rpartition("::")[2]
+    source = (ROOT / path).read_text()
+    found = [each for each in ast.walk(ast.parse(source)) if getattr(each, "name", "") == name]
+    return "\n".join(ast.unparse(each) for each in found)
 
 
 def _set_by(statement: ast.stmt) -> set[str]:
@@ -378,12 +395,16 @@ def latest(results: Path) -> dict[str, str]:
     return {one[0]: one[2] for one in _lines(results)}
 
 
-def run_group(group: str, files: list[str], again: Callable[[str], bool]) -> None:
-    """Test the mutants of some files: all of which nothing is known, or that are asked for."""
+def run_group(group: str, files: list[str], wanted: tuple[str, ...]) -> None:
+    """Test the mutants of some files of which is known what is wanted; "" is nothing.
+
+    Survivors that are listed as harmless are not tested again.
+    """
     results = PLACE / f"{group}.jsonl"
     known = latest(results)
     changes = [change for file in files for change in changes_of(SOURCE / file, file, PLACE)
-               if again(known.get(change.key, ""))]  # fmt: skip
+               if known.get(change.key, "") in wanted
+               and not (known.get(change.key) == SURVIVED and change.key in LISTED)]  # fmt: skip
     sys.stderr.write(f"{group}: {len(changes)} mutants\n")
 
     def quickly() -> None:
@@ -409,10 +430,10 @@ def main() -> None:
     for module in NEEDED_BY_ALL:
         with suppress(ImportError):
             import_module(module)
-    wanted = ("", SURVIVED) if asked.survivors else ("",)
+    wanted = ("", AT_IMPORT, SURVIVED) if asked.survivors else ("", AT_IMPORT)
     for group in asked.groups:
         files = [file for file in GROUPS[group]["files"] if not asked.files or file in asked.files]
-        run_group(group, files, lambda outcome: outcome in wanted)
+        run_group(group, files, wanted)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from tacit.trusted.statistic import (
     nonnegative_vector,
     outer_product,
 )
-from tacit.trusted.statistics import ItemCounts, UserCount
+from tacit.trusted.statistics import ItemCounts, RatingCount, UserCount
 
 KEY = bytes(range(32))
 
@@ -94,6 +94,9 @@ def test_a_sum_is_of_its_statistic_its_unit_and_its_shape() -> None:
     assert total.is_of(ItemCounts(10), 2.0**-20)
     assert not total.is_of(ItemCounts(10), 2.0**-21)
     assert not total.is_of(ItemCounts(11), 2.0**-20)
+    users, ratings = summed(UserCount()), RatingCount(BOUNDS["centred"], 3)  # of the same shape
+    assert users.is_of(UserCount(), 2.0**-20)
+    assert not users.is_of(ratings, 2.0**-20)
     assert not BoundedSum(np.zeros(9, np.int64), 2.0**-20, statistic).is_of(statistic, 2.0**-20)
     for other in (summed(UserCount()), summed(statistic, 2.0**-21)):
         with pytest.raises(EngineError, match="cannot be added"):

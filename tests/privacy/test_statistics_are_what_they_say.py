@@ -143,8 +143,8 @@ BOUNDS: dict[str, RowBounds] = {
     "centred": RowBounds(None, OFFSETS, True, 2.0, bias_shrinkage=1.5),
     "centred, no shrinking, clipped": RowBounds(7, OFFSETS, True, 2.5, seed=1, clip=0.9),
     "weighted": RowBounds(None, OFFSETS, True, 0.6, bias_shrinkage=5.0, by_sqrt_count=True),
-    "weighted, hardly any too long": RowBounds(
-        None, OFFSETS, True, 0.95, bias_shrinkage=5.0, by_sqrt_count=True
+    "weighted, few too long": RowBounds(
+        None, OFFSETS, True, 1.1, bias_shrinkage=5.0, by_sqrt_count=True
     ),
     "presence": RowBounds(3, np.zeros(ITEMS), False, 0.9, by_sqrt_count=True, binarise=True),
 }
