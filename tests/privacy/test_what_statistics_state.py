@@ -43,6 +43,7 @@ from tacit.trusted.statistics import (
     product_sensitivity,
 )
 from tacit.trusted.statistics.filled_covariance import _BLOCK
+from tacit.trusted.statistics.holdout_losses import _Own
 from tacit.trusted.statistics.normal_equations import _quanta
 from tacit.trusted.statistics.product import _check_rounding
 from tacit.trusted.statistics.residual import check_orthonormal
@@ -116,7 +117,15 @@ def test_bounds_are_those_of_the_docstring(case: str) -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "replaced"),
-    [(0.0, ROOT), (0.3, ROOT * 1.045), (1.0, ROOT * 1.5), (ROOT, 2 * ROOT), (1.5, 3.0), (2.0, 4.0)],
+    [
+        (0.0, ROOT),
+        (0.3, ROOT * 1.045),
+        (1.0, ROOT * 1.5),
+        (1.35, ROOT * 1.91125),
+        (ROOT, 2 * ROOT),
+        (1.5, 3.0),
+        (2.0, 4.0),
+    ],
 )
 def test_the_bound_of_equations_at_every_ratio(ratio: float, replaced: float) -> None:
     assert equations_sensitivity(ratio).replace == pytest.approx(replaced, rel=1e-12)
@@ -138,7 +147,11 @@ def test_a_grid_may_be_as_coarse_as_rounding_is_in_the_bound() -> None:
     _check_rounding(2.0**-22, 1, 1.0)
     _check_rounding(2.0**-22, 9, math.sqrt(3.0) * (1 + 1e-15))
     _check_rounding(2.0**-20, 1, 2.0)
-    for unit, entries, bound in ((2.0**-22 * 1.001, 1, 1.0), (2.0**-22, 4, 1.2), (0.2, 1, 1.0)):
+    _check_rounding(2.0**-24, 1, 0.5)
+    coarse = ((2.0**-22 * 1.001, 1, 1.0), (2.0**-22, 4, 1.2), (0.2, 1, 1.0), (2.0**-19.9, 1, 2.0))
+    with pytest.raises(EngineError, match="too coarse"):
+        units(ResidualProduct(SHORT, (), 3.0, block(1)), ROWS, 10)
+    for unit, entries, bound in coarse:
         with pytest.raises(EngineError, match="too coarse"):
             _check_rounding(unit, entries, bound)
 
@@ -292,3 +305,39 @@ def test_steps_are_done_when_a_sum_is() -> None:
 
 def test_blocks_of_filled_rows_are_exact_in_doubles() -> None:
     assert _BLOCK * 2**42 <= 2**53
+
+
+class Says:
+    """A published rule that gives everything one score."""
+
+    def __init__(self, score: float) -> None:
+        self.score = score
+
+    def scores(self, own: Any) -> np.ndarray:
+        assert own.indptr.size == 2
+        return np.full((1, 10), self.score)
+
+
+def test_a_score_that_is_no_number_is_the_largest_loss() -> None:
+    """Of one, and no more: of two rules that are both wrong by all of the range, neither wins."""
+    holdout = Holdout(1.0 - 2.0**-53, 0)  # all of them
+    rules = tuple(map(Says, (math.nan, 1.0, 5.0)))
+    for value, others in ((5.0, (1.0, 0.0)), (1.0, (0.0, 1.0))):
+        statistic = HeldOutLosses(rules, 10, (1.0, 5.0), holdout, 9.0)  # type: ignore[arg-type]
+        hers = np.array([1.0, *others])
+        found = summed(statistic, [{3: value, 7: value}])
+        assert found == pytest.approx(hers - hers.mean(), abs=1e-6)
+
+
+def test_some_people_are_looked_at_by_themselves() -> None:
+    """Marks and losses of a range are as many as its ratings and people, wherever it begins."""
+    ratings = ratings_with_empty_rows(ROWS)
+    rows = (ratings.indptr, ratings.items, ratings.values)
+    holdout = Holdout(0.5, 3)
+    whole = holdout.marks(rows, 0, len(ROWS))
+    first = ratings.indptr[4]
+    assert np.array_equal(holdout.marks(rows, 4, 9), whole[first : ratings.indptr[9]])
+    statistic = HeldOutLosses((Says(2.0), Says(4.0)), 10, (1.0, 5.0), holdout, 9.0)  # type: ignore[arg-type]
+    losses = statistic._losses(_Own(*rows), 0, len(ROWS))
+    assert losses.shape == (len(ROWS), 2)
+    assert np.array_equal(statistic._losses(_Own(*rows), 4, 9), losses[4:9])
