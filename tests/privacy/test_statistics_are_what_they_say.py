@@ -150,7 +150,7 @@ BOUNDS: dict[str, RowBounds] = {
 }
 STEPS: dict[str, tuple[RankOneStep, ...]] = {
     "no step": (),
-    "a step": (replace(step(0, 0.9), gain=-0.7, keep=0.8),),
+    "a step": (replace(step(0, 0.9), gain=-1.0, keep=0.8),),
     "steps": tuple(replace(step(t, 0.9), gain=0.6 + 0.2 * t, keep=0.75) for t in range(3)),
     "a step that overflows": (replace(step(0, 0.9), gain=1e300),),
 }

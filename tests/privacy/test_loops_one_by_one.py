@@ -1,0 +1,106 @@
+"""Loops called by themselves: what a fit never shows of them, or only at its edges."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.privacy.test_statistics_are_what_they_say import (
+    BOUNDS,
+    ROWS,
+    STEPS,
+    bounded,
+    close,
+    ratings_with_empty_rows,
+    residual,
+    summed,
+)
+
+from tacit.kernels.residuals import StepArrays, _shorten, _step, replay
+from tacit.kernels.rows import RowArrays
+from tacit.trusted.local_state import RankOneStep
+from tacit.trusted.rows import Rows, Run
+from tacit.trusted.statistics import ResidualCovariance
+
+ITEMS = 10
+
+
+def arrays(how: str) -> RowArrays:
+    held = Rows(ratings_with_empty_rows(ROWS))
+    return held.bounded(BOUNDS[how], Run(lambda task: [task(0, len(ROWS))]))
+
+
+def coefficients(row: dict[int, float], steps: tuple[RankOneStep, ...], most: float) -> np.ndarray:
+    """How much of each direction is in her fitted row after all steps; sums count by weight."""
+    items, target = bounded(row, BOUNDS["centred"])
+    weight = min(1.0, most / len(items)) if items else 1.0
+    fitted, found = np.zeros(len(items)), np.zeros(len(steps))
+    for t, one in enumerate(steps):
+        along = one.direction[items]
+        moved = -one.gain * weight * float((fitted - target) @ along)
+        fitted, found = one.keep * fitted + moved * along, one.keep * found
+        found[t] = moved
+        length = math.sqrt(weight) * float(np.linalg.norm(fitted))
+        factor = min(1.0, one.norm / length) if length else 1.0
+        fitted, found = factor * fitted, factor * found
+    return found
+
+
+@pytest.mark.parametrize("most", [math.inf, 4.0, 1.0])
+@pytest.mark.parametrize("norm", [0.4, 50.0])
+def test_a_replay_gives_everyone_her_coefficients(most: float, norm: float) -> None:
+    rows, steps = arrays("centred"), STEPS["steps"]
+    directions = np.array([one.direction for one in steps])
+    gains, keeps = (np.array([getattr(one, name) for one in steps]) for name in ("gain", "keep"))
+    found = np.full((len(ROWS), 3), 7.0)
+    replay(rows, (directions, gains, keeps, norm, most), found, 0, len(ROWS))
+    limited = tuple(RankOneStep(s.direction, s.gain, s.keep, norm) for s in steps)
+    expected = np.array([coefficients(row, limited, most) for row in ROWS])
+    close(found, expected, 1e-9)
+    some = np.full((len(ROWS), 3), 7.0)
+    replay(rows, (directions, gains, keeps, norm, most), some, 2, 5)
+    assert np.array_equal(some[2:5], found[2:5])
+    assert (some[:2] == 7.0).all()
+    assert (some[5:] == 7.0).all()
+
+
+def test_a_step_that_overflows_moves_nothing() -> None:
+    """Her coefficient is zero, as her fitted row is; a step that is short enough is kept."""
+    target, picked = np.array([1.0, -2.0]), np.array([0.5, 0.5])
+    with np.errstate(all="ignore"):
+        fitted = np.zeros(2)
+        wild = StepArrays(picked, 1e300, 0.8, 1.0)
+        assert tuple(_step(target, fitted, picked, wild, 1.0)) == (0.0, 0.0)
+        assert fitted.tolist() == [0.0, 0.0]
+    calm = StepArrays(picked, 0.8, 0.8, 1.0)
+    moved = _step(target, fitted, picked, calm, 1.0)
+    assert tuple(moved) == pytest.approx((-0.4, 1.0))
+    assert fitted.tolist() == pytest.approx([-0.2, -0.2])
+    assert _step(target, np.zeros(2), picked, calm, 0.25)[0] == pytest.approx(-0.1)
+
+
+def test_rows_are_shortened_by_what_is_returned() -> None:
+    for length, weight, factor in (
+        (5.0, 1.0, 0.5),
+        (5.0, 0.25, 1.0),
+        (2.5, 1.0, 1.0),
+        (5, 4, 0.25),
+    ):
+        row = np.array([0.6, 0.0, -0.8]) * length
+        found = _shorten(row, 2.5, weight)
+        assert found == pytest.approx(factor)
+        assert row.tolist() == pytest.approx([0.6 * length * factor, 0.0, -0.8 * length * factor])
+    with np.errstate(all="ignore"):
+        row = np.array([math.inf, 1.0, 2.0, math.nan, 4.0])
+        assert _shorten(row, 2.5, 1.0) == 0.0
+        assert row.tolist() == [0.0] * 5
+
+
+@pytest.mark.parametrize("threads", [13, 40])
+def test_more_threads_than_people(threads: int) -> None:
+    """Some have nobody to look at."""
+    expected = np.zeros((ITEMS, ITEMS))
+    for row in ROWS:
+        own = residual(row, BOUNDS["centred"], STEPS["steps"], 0.7)
+        expected += np.outer(own, own)
+    statistic = ResidualCovariance(BOUNDS["centred"], STEPS["steps"], 0.7)
+    close(summed(statistic, ROWS, threads), expected)
