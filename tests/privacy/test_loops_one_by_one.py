@@ -15,8 +15,10 @@ from tests.privacy.test_statistics_are_what_they_say import (
     summed,
 )
 
+from tacit.kernels.filled import descend
 from tacit.kernels.residuals import StepArrays, _shorten, _step, replay
 from tacit.kernels.rows import RowArrays
+from tacit.kernels.solving import cholesky, own_solution
 from tacit.trusted.local_state import RankOneStep
 from tacit.trusted.rows import Rows, Run
 from tacit.trusted.statistics import ResidualCovariance
@@ -104,3 +106,40 @@ def test_more_threads_than_people(threads: int) -> None:
         expected += np.outer(own, own)
     statistic = ResidualCovariance(BOUNDS["centred"], STEPS["steps"], 0.7)
     close(summed(statistic, ROWS, threads), expected)
+
+
+@pytest.mark.parametrize("wild", [1e25, math.inf, -math.inf, math.nan])
+def test_filled_rows_that_overflow_become_zero(wild: float) -> None:
+    """And the row beside it, which is long but a number, is scaled down."""
+    rows = RowArrays(
+        *(np.zeros(3, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.float32)),
+        *(np.zeros(3), np.zeros(2), np.ones(2), math.inf),
+    )
+    filled = np.array([[1.0, wild, 2.0], [3.0, 0.0, -4.0]], np.float32)
+    with np.errstate(all="ignore"):
+        descend(rows, filled, 0.5, 2.5, 0, 2)
+    assert filled[0].tolist() == [0.0, 0.0, 0.0]
+    assert filled[1].tolist() == pytest.approx([1.5, 0.0, -2.0])
+
+
+@pytest.mark.parametrize("corner", [0.0, -0.5, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_what_has_no_factors_is_said_to_have_none(corner: float, place: int) -> None:
+    gram = np.eye(3)
+    gram[place, place] = corner
+    with np.errstate(all="ignore"):
+        assert not cholesky(gram)
+    assert cholesky(np.eye(3))
+
+
+def test_a_user_without_a_solution_knows_what_she_knew() -> None:
+    """Without a ridge and with factors that are zero, or so large that squares overflow."""
+    rows = arrays("centred")
+    with np.errstate(all="ignore"):
+        for scale in (0.0, 1e200, math.inf):
+            for user in (0, 3):  # three ratings and ten: fewer than four factors, and more
+                own = own_solution(rows, user, np.full((ITEMS, 4), scale), np.ones(ITEMS), 0.0)
+                assert own.tolist() == [0.0] * 4
+        tiny, huge = np.full((ITEMS, 1), 1e-308), np.full(ITEMS, 1e308)
+        for user in (0, 2, 3):  # the system is sound, and its right side is infinite
+            assert own_solution(rows, user, tiny, huge, 0.5).tolist() == [0.0]
