@@ -12,10 +12,13 @@ from tests.privacy.test_statistics_are_what_they_say import (
     close,
     ratings_with_empty_rows,
     residual,
+    solved,
     summed,
 )
 
+from tacit.kernels.factors import solve_factors
 from tacit.kernels.filled import descend
+from tacit.kernels.normal_equations import _full_length
 from tacit.kernels.residuals import StepArrays, _shorten, _step, replay
 from tacit.kernels.rows import RowArrays
 from tacit.kernels.solving import cholesky, own_solution
@@ -141,5 +144,30 @@ def test_a_user_without_a_solution_knows_what_she_knew() -> None:
                 own = own_solution(rows, user, np.full((ITEMS, 4), scale), np.ones(ITEMS), 0.0)
                 assert own.tolist() == [0.0] * 4
         tiny, huge = np.full((ITEMS, 1), 1e-308), np.full(ITEMS, 1e308)
+        far = rows._replace(scales=np.full(len(ROWS), 1e3))
         for user in (0, 2, 3):  # the system is sound, and its right side is infinite
-            assert own_solution(rows, user, tiny, huge, 0.5).tolist() == [0.0]
+            assert own_solution(far, user, tiny, huge, 0.5).tolist() == [0.0]
+
+
+def test_own_factors_of_everyone() -> None:
+    """With a ridge of 1, and for the people that are asked for."""
+    rows = arrays("centred")
+    factors, roots = (
+        np.random.default_rng(1).standard_normal((ITEMS, 3)),
+        np.linspace(0.5, 2, ITEMS),
+    )
+    found = np.full((len(ROWS), 3), 7.0)
+    solve_factors(rows, factors, roots, found, 2, 9)
+    for user in range(2, 9):
+        items, target = bounded(ROWS[user], BOUNDS["centred"])
+        own = solved(items, target, factors, roots**-2.0, 1.0)
+        assert found[user] == pytest.approx(own, abs=1e-9)
+    assert (found[:2] == 7.0).all()
+    assert (found[9:] == 7.0).all()
+
+
+def test_vectors_without_a_length_are_not_made_longer() -> None:
+    assert _full_length(np.array([3.0, 0.0, -4.0]), 100) == 2.0
+    with np.errstate(all="ignore"):
+        for vector in ([0.0, 0.0], [math.inf, 1.0], [1e200, 0.0], [math.nan, 1.0]):
+            assert _full_length(np.array(vector), 100) == 0.0
