@@ -14,17 +14,19 @@ from tests.privacy.test_statistics_are_what_they_say import (
     residual,
     solved,
     summed,
+    words_of,
 )
 
 from tacit.kernels.factors import solve_factors
 from tacit.kernels.filled import descend
+from tacit.kernels.holdout import mark_held_out
 from tacit.kernels.normal_equations import _full_length
 from tacit.kernels.residuals import StepArrays, _shorten, _step, replay
 from tacit.kernels.rows import RowArrays
 from tacit.kernels.solving import cholesky, own_solution
 from tacit.trusted.local_state import RankOneStep
-from tacit.trusted.rows import Rows, Run
-from tacit.trusted.statistics import ResidualCovariance
+from tacit.trusted.rows import RowBounds, Rows, Run
+from tacit.trusted.statistics import NormalEquations, ResidualCovariance
 
 ITEMS = 10
 
@@ -171,3 +173,26 @@ def test_vectors_without_a_length_are_not_made_longer() -> None:
     with np.errstate(all="ignore"):
         for vector in ([0.0, 0.0], [math.inf, 1.0], [1e200, 0.0], [math.nan, 1.0]):
             assert _full_length(np.array(vector), 100) == 0.0
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_ratings_with_smaller_words_are_held_out(seed: int) -> None:
+    """Smaller than the limit: one that is equal to it is not."""
+    ratings = ratings_with_empty_rows(ROWS)
+    rows = (ratings.indptr, ratings.items, ratings.values)
+    words = [word for row in ROWS for word in dict(sorted(words_of(row, seed).items())).values()]
+    for limit in (0, words[7], max(words), 2**63):
+        marks = np.zeros(len(words), np.bool_)
+        with np.errstate(over="ignore"):
+            mark_held_out(rows, seed, np.uint64(limit), 0, len(ROWS), marks)
+        assert marks.tolist() == [word < limit for word in words]
+
+
+def test_weights_of_one_unit_count() -> None:
+    """On the coarsest of grids ten equal weights are one unit each."""
+    bounds = RowBounds(None, np.full(ITEMS, 3.0), False, math.inf, clip=2.0)
+    factors = np.ones((ITEMS, 1))
+    statistic = NormalEquations(bounds, factors, np.ones(ITEMS), np.ones(ITEMS), 0.1, 1.0)
+    rows = Rows(ratings_with_empty_rows([dict.fromkeys(range(ITEMS), 5.0)]))
+    found = statistic.integer_sum(rows, 2.0**-6, Run(lambda task: [task(0, 1)]))
+    assert found.reshape(ITEMS, 2).tolist() == [[9, 9]] * ITEMS  # 3 x 3, and 3 x 3 once more

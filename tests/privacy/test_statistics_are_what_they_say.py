@@ -360,23 +360,18 @@ def test_sums_and_norms_of_rows(how: str) -> None:
     close(summed(RowNorms(bounds, edges), ROWS), bins)
 
 
+@pytest.mark.parametrize("ends", [(1.0, 5.0), (1.0, 4.0), (2.0, 5.0)])
 @pytest.mark.parametrize("most", [None, 4])
-def test_sums_of_items(most: int | None) -> None:
+def test_sums_of_items(most: int | None, ends: tuple[float, float]) -> None:
+    """Ratings beyond either end of the range count as that end."""
     bounds = RowBounds(most, np.zeros(ITEMS), False, math.inf, seed=9)
     expected = np.zeros((2, ITEMS))
     for row in ROWS:
         own = chosen(row, most, 9)
         for item, value in own.items():
-            expected[:, item] += np.array([(value - 2.5) / 1.5, 1.0]) / math.sqrt(len(own))
-    low_and_high = (1.0, 4.0)  # ratings above it are cut off
-    cut = np.zeros((2, ITEMS))
-    for row in ROWS:
-        own = chosen(row, most, 9)
-        for item, value in own.items():
-            place = min(1.0, (value - 2.5) / 1.5)
-            cut[:, item] += np.array([place, 1.0]) / math.sqrt(len(own))
-    assert not np.allclose(cut, expected)
-    close(summed(ItemSums(bounds, low_and_high), ROWS), cut)
+            place = 2 * (np.clip(value, *ends) - ends[0]) / (ends[1] - ends[0]) - 1
+            expected[:, item] += np.array([place, 1.0]) / math.sqrt(len(own))
+    close(summed(ItemSums(bounds, ends), ROWS), expected)
 
 
 def test_moments_of_levels() -> None:
