@@ -247,14 +247,23 @@ def import_loops(group: str) -> None:
 
 
 def import_mutant(group: str, change: Change, ran: list[Ran]) -> None:
-    """Import a mutant in the place of its module, in this process, and run tests of it."""
-    tests = [one.test for one in _affordable(_mentioning(change, ran))]
+    """Import a mutant in the place of its module, in this process, and run tests of it.
+
+    Those that name it come first, and by themselves: others have more to import.
+    """
+    word = _word_of(change)
+    naming = [
+        one.test for one in _affordable(each for each in ran if word.search(_text_of(each.test)))
+    ]
+    others = [one.test for one in _affordable(_mentioning(change, ran)) if one.test not in naming]
     module = f"tacit.{change.file[:-3].replace('/', '.')}"
     MutantFinder(module, change.source).put_first()
     import_loops(group)
     _limit(60 + LONGEST_MUTANT)
-    code = pytest.main([*OPTIONS, "-x", *tests]) if tests else 0
-    os._exit(0 if code in (0, 5) else 1)
+    for tests in filter(None, (naming, others)):
+        if pytest.main([*OPTIONS, "-x", *tests]) not in (0, 5):
+            os._exit(1)
+    os._exit(0)
 
 
 def in_forks(
@@ -297,8 +306,8 @@ OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=60",
            "-W", "ignore:divide by zero encountered:RuntimeWarning"]  # fmt: skip
 
 
-def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
-    """The tests that name what the changed statement sets, or run a line with such a name."""
+def _word_of(change: Change) -> re.Pattern[str]:
+    """What names the thing that a changed statement sets."""
     tree = ast.parse((SOURCE / change.file).read_text())
     around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)
               and n.lineno - len(getattr(n, "decorator_list", ())) <= change.line
@@ -309,7 +318,12 @@ def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
         names = {innermost.name}
     elif len(around) == 1 and isinstance(innermost, ast.Assign | ast.AnnAssign):
         names = _computed_from(_set_by(innermost))
-    word = re.compile(rf"\b({'|'.join(map(re.escape, names - {'float', 'int', 'np', 'math'}))})\b")
+    return re.compile(rf"\b({'|'.join(map(re.escape, names - {'float', 'int', 'np', 'math'}))})\b")
+
+
+def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
+    """The tests that name what the changed statement sets, or run a line with such a name."""
+    word = _word_of(change)
     places = {
         (str(path.relative_to(SOURCE)), number)
         for path in SOURCE.rglob("*.py")

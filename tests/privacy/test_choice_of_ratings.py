@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, is_dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,10 +34,28 @@ from tacit.kernels.rows import (
 )
 from tacit.trusted import local_state, statistic, statistics
 from tacit.trusted.described import Described
+from tacit.trusted.local_state import LinearStep, RankOneStep
 from tacit.trusted.quantise import _checked, below, norm_quanta, product_quanta
 from tacit.trusted.rows import RowBounds, Rows, Run, all_ratings
 from tacit.trusted.selection import keep, restricted
-from tacit.trusted.statistics import ItemCounts, RowSums
+from tacit.trusted.statistics import (
+    DescentMoments,
+    FactorGradient,
+    FilledCovariance,
+    HeldOutLosses,
+    Holdout,
+    ItemCounts,
+    ItemSums,
+    NormalEquations,
+    RatingCount,
+    ResidualCovariance,
+    ResidualEnergy,
+    ResidualProduct,
+    RowNorms,
+    RowSums,
+    UserCount,
+    UserMoments,
+)
 
 LONG = 300
 
@@ -256,13 +275,16 @@ def test_chosen_items_are_numbered_anew(titles: list[str] | None) -> None:
 
 def test_what_is_public_and_paid_for_cannot_be_changed_afterwards() -> None:
     """A statistic is known by its digest, which is computed once: its fields must not move."""
-    found = [Run, statistics.Holdout, local_state.RankOneStep, local_state.LinearStep, RowBounds]
-    found += [each for each in vars(statistics).values() if is_statistic(each)]
+    found: list[Any] = [Run, RowBounds, RankOneStep, LinearStep, Holdout]
+    found += [ResidualCovariance, ResidualProduct, ResidualEnergy, DescentMoments, RowSums]
+    found += [FilledCovariance, FactorGradient, NormalEquations, HeldOutLosses, ItemCounts]
+    found += [ItemSums, RowNorms, RatingCount, UserCount, UserMoments]
+    assert {each for each in vars(statistics).values() if is_statistic(each)} <= set(found)
     for kind in found:
         assert is_dataclass(kind)
-        settings = kind.__dataclass_params__  # type: ignore[attr-defined]
+        settings = kind.__dataclass_params__
         assert settings.frozen, kind
-        assert issubclass(kind, Described) == (kind not in (Run, statistics.Holdout))
+        assert issubclass(kind, Described) == (kind not in (Run, Holdout))
         assert settings.eq is not issubclass(kind, Described)  # arrays have no truth value
 
 
@@ -279,7 +301,7 @@ def test_descriptions_of_any_kind_have_a_value() -> None:
     assert len(one.digest) == 32
     nested = replace(one, edges=(np.int64(1), 2))
     assert nested.digest != one.digest
-    rule = statistics.Holdout(0.5, 1)
+    rule = Holdout(0.5, 1)
     holding = replace(one, edges=(rule,))  # type: ignore[arg-type]
     assert holding.digest != replace(one, edges=(replace(rule, seed=2),)).digest  # type: ignore[arg-type]
 
