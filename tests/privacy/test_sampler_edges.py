@@ -119,8 +119,8 @@ def test_a_value_of_the_tail_is_kept_or_begun_anew(
     drawn: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is rejected is drawn again from the table, and the value beside it is another."""
-    first = drawn[0]
-    monkeypatch.setattr(sampler, "floor_tail_normal", lambda *_: drawn.pop(0))
+    first, given = drawn[0], iter(drawn)
+    monkeypatch.setattr(sampler, "floor_tail_normal", lambda *_: next(given))
     values = floor_normals(Forced(1), 3, 52)
     assert (values[0] == first) == (first is not None)
     assert np.abs(values[first is not None :]).max() < 6 << 52
@@ -140,6 +140,15 @@ def test_idealised_values_are_those_of_the_middle_of_their_interval() -> None:
     for word in (0, 1 << 11, 5 << 11, 1 << 62):
         middle = ((word >> 11) + 0.5) / 2.0**53
         assert value(word) == np.floor(special.ndtri(middle) * 2.0**40)
+
+
+def test_seeded_words_are_those_of_release_zero_until_another_begins() -> None:
+    source = SeededNoiseUnsafe(5)
+    expected = np.random.Philox(np.random.SeedSequence([5, 0])).random_raw(7)
+    assert np.array_equal(source.words(7), expected)
+    source.start(3)
+    expected = np.random.Philox(np.random.SeedSequence([5, 3])).random_raw(7)
+    assert np.array_equal(source.words(7), expected)
 
 
 def test_only_the_systems_words_are_secure() -> None:
