@@ -103,6 +103,20 @@ def test_a_cell_of_the_tail_ends_the_loop_and_says_so() -> None:
     assert cell_of([ONES] * DIGITS)[::2] == (CELLS, SOUND)
 
 
+def test_a_tape_that_comes_to_its_end_is_sound() -> None:
+    """As many values as fit before the reserve is touched; the rest needs another tape."""
+    words = np.random.Philox(9).random_raw(RESERVE + 200)
+    values = np.full(500, 7, np.int64)
+    filled, state = fill(values, 0, 40, _cell_table(), words)
+    assert state == SOUND
+    assert 30 < filled < 80
+    assert (values[filled:] == 7).all()
+    assert len(set(values[:filled].tolist())) == filled
+    assert fill(values, 0, 40, _cell_table(), words[: RESERVE - 1]) == (0, SOUND)
+    one, state = fill(values, 0, 40, _cell_table(), words[:RESERVE])
+    assert (one, state) == (1, SOUND)
+
+
 class Forced(SeededNoiseUnsafe):
     """The first deviate is so near to one that the table gives the tail."""
 
