@@ -192,6 +192,22 @@ def test_the_factors_of_an_acceptance_in_the_tail_give_its_exponent(
     assert whole + 1 <= size
 
 
+@pytest.mark.parametrize(("first", "kept"), [(4, True), (5, True), (7, False)])
+def test_thinning_in_the_tail_goes_on_to_the_part(first: int, kept: bool) -> None:
+    """Where the whole number is met exactly, a fresh deviate below the part decides."""
+    met = 3 << 55  # of 512
+
+    def thinned(*words: int, part: Deviate | None = None) -> bool:
+        return bool(normal_tail._thinned(iter(words), 3, part, 512))
+
+    assert thinned(met, first, 7, part=Deviate(iter([6, 5]))) is kept
+    assert thinned(met, 6, 4, part=Deviate(iter([6, 5])))
+    assert not thinned(met, 6, 6, part=Deviate(iter([6, 5])))
+    assert thinned(met - 1)
+    assert not thinned(met + (1 << 55))
+    assert not thinned(met)
+
+
 def test_no_cell_is_at_the_furthest(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
 
