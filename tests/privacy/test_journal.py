@@ -88,3 +88,15 @@ def test_the_grid_at_its_limits() -> None:
     assert mechanism._grid(statistic, Entry(named("a"), LARGEST_MU, 1.0))[1] > 1
     open_book = Mechanism(engine, Ledger(None), SeededNoiseUnsafe(1))
     assert open_book._grid(statistic, ENTRY) == (1000 * 2.0**-61, 0)  # above 2^-52
+
+
+def test_releases_are_read_back_whatever_their_names_are_long(tmp_path: Path) -> None:
+    """The head of a file is filled up with blanks to a multiple of eight, or it is just full."""
+    journal = Journal(tmp_path, {})
+    for number in range(1, 10):
+        entry = Entry(named("x" * number), 1.0, 2.0)
+        journal.write(number, entry, np.arange(2.0))
+        found = journal.read(number, entry)
+        assert found is not None
+        assert found.tolist() == [0.0, 1.0]
+    journal.close()
