@@ -4,6 +4,7 @@ Each test is about one comparison or constant that a systematic mutant changed u
 """
 
 import math
+from typing import Any
 
 import mpmath
 import pytest
@@ -12,8 +13,8 @@ from tacit import ConfigError, PrivacyBudget
 from tacit.accounting import ledger as ledger_module
 from tacit.accounting import promise as promise_module
 from tacit.accounting.budget import LARGEST_MU, Sensitivity, epsilon_of
-from tacit.accounting.certificate import Certificate
-from tacit.accounting.ledger import Entry, Ledger
+from tacit.accounting.certificate import Certificate, Method, Verification
+from tacit.accounting.ledger import Entry, Ledger, _Book, _Plan
 from tacit.accounting.promise import Grade, grade_of, percent
 from tacit.accounting.release import Release, ReleaseKind
 from tests.conftest import named
@@ -119,3 +120,30 @@ def test_a_run_of_releases_says_that_its_cost_is_each() -> None:
     )
     text = certificate((1.0, 100.0), (1.0, 100.0)).text()
     assert "covariance 1 to 2: sensitivity 1, noise sd 100, mu 0.01 each" in text
+
+
+def test_what_is_promised_and_paid_cannot_be_changed_afterwards() -> None:
+    """Or a budget could grow once a ledger has been opened with it."""
+    kinds: list[Any] = [Sensitivity, PrivacyBudget, Entry, _Plan, _Book]
+    kinds += [Release, Certificate, Verification, Method]
+    for kind in kinds:
+        assert kind.__dataclass_params__.frozen, kind
+    budget = PrivacyBudget(1.0)
+    with pytest.raises(AttributeError):
+        budget.epsilon = 100.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 0.5, 1.0, 1e4])
+def test_epsilon_is_above_zero_and_up_to_the_largest(epsilon: float) -> None:
+    assert PrivacyBudget(epsilon).epsilon == epsilon
+    for wrong in (0.0, -0.5, 10000.5):
+        with pytest.raises(ConfigError, match="epsilon"):
+            PrivacyBudget(wrong)
+
+
+@pytest.mark.parametrize("delta", [1e-30, 1e-6, 0.5, 1 - 2**-53])
+def test_delta_is_from_the_least_to_below_one(delta: float) -> None:
+    assert PrivacyBudget(1.0, delta).delta == delta
+    for wrong in (0.99e-30, 0.0, -0.5, 1.0, 1.5):
+        with pytest.raises(ConfigError, match="delta"):
+            PrivacyBudget(1.0, wrong)
