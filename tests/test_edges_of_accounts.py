@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import pytest
 
-from tacit import ConfigError, PrivacyBudget
+from tacit import ConfigError, PrivacyBudget, PrivacyError
 from tacit.accounting import ledger as ledger_module
 from tacit.accounting import promise as promise_module
 from tacit.accounting.budget import LARGEST_MU, Sensitivity, epsilon_of
@@ -147,3 +147,20 @@ def test_delta_is_from_the_least_to_below_one(delta: float) -> None:
     for wrong in (0.99e-30, 0.0, -0.5, 1.0, 1.5):
         with pytest.raises(ConfigError, match="delta"):
             PrivacyBudget(1.0, wrong)
+
+
+def test_the_papers_limit_is_named_in_numbers() -> None:
+    with pytest.raises(ConfigError, match=r"27\.63, and epsilon is 40; use accounting='exact'"):
+        PrivacyBudget(40.0, 1e-6, accounting="paper")
+
+
+@pytest.mark.parametrize("bound", [0.0, -0.5, math.inf, math.nan])
+@pytest.mark.parametrize("budget", [None, PrivacyBudget(1.0)])
+def test_an_open_sensitivity_is_positive_and_finite_with_or_without_a_budget(
+    budget: PrivacyBudget | None, bound: float
+) -> None:
+    ledger = Ledger(budget)
+    ledger.reserve(named("a"), BOUND, 1.0, scaled=True)
+    with pytest.raises(PrivacyError, match="not reserved"):
+        ledger.spend(named("a"), Sensitivity(bound, bound))
+    assert ledger.spend(named("a"), Sensitivity(3.0, 3.0)).sensitivity == 3.0
