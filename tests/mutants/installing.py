@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-PLAIN = (bool, int, float, str, tuple, dict)
+PLAIN = (bool, int, float, str, type(None))
 
 
 def install(path: Path, mutated: str) -> bool:
@@ -58,11 +58,20 @@ def _set_values(owner: Any, fresh: Mapping[str, Any], home: str) -> bool:
         elif name == "__dataclass_params__" and repr(found) != repr(value):
             setattr(owner, name, value)  # so that a test that looks at it fails at once
             changed = True
-        elif isinstance(value, PLAIN) and not name.startswith("__") and found != value:
+        elif _is_plain(value) and not name.startswith("__") and found != value:
             for place in _known_in(owner, name):
                 setattr(place, name, value)
             changed = True
     return changed
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value holds nothing of a class that was made anew with it."""
+    if type(value) in (tuple, list):
+        return all(map(_is_plain, value))  # type: ignore[call-overload]
+    if type(value) is dict:
+        return all(_is_plain(key) and _is_plain(each) for key, each in value.items())
+    return type(value) in PLAIN
 
 
 def _known_in(owner: Any, name: str) -> list[Any]:

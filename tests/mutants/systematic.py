@@ -144,6 +144,7 @@ class Runner:
         for file in {change.file for change in self._changes}:
             functions(SOURCE / file)  # looked up once, for all forks
         forget_caches()
+        _constants(), _source_lines(), [_text_of(one.test) for one in ran]  # once, for all forks
         gc.collect()
         gc.freeze()  # or forks would copy what they only look at
         for change, code, by in in_forks(self._changes, lambda one: self._test(one, ran)):
@@ -324,12 +325,7 @@ def _word_of(change: Change) -> re.Pattern[str]:
 def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
     """The tests that name what the changed statement sets, or run a line with such a name."""
     word = _word_of(change)
-    places = {
-        (str(path.relative_to(SOURCE)), number)
-        for path in SOURCE.rglob("*.py")
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        if word.search(line)
-    }
+    places = {(file, number) for file, number, line in _source_lines() if word.search(line)}
     return [
         one for one in ran
         if word.search(_text_of(one.test))
@@ -337,14 +333,17 @@ def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
     ]  # fmt: skip
 
 
-@cache
 def _text_of(test: str) -> str:
     """The source of a test function."""
     path, _, name = test.partition("::")
-    name = name.partition("[")[0].rpartition("::")[2]
-    source = (ROOT / path).read_text()
-    found = [each for each in ast.walk(ast.parse(source)) if getattr(each, "name", "") == name]
-    return "\n".join(ast.unparse(each) for each in found)
+    return _functions_of(path).get(name.partition("[")[0].rpartition("::")[2], "")
+
+
+@cache
+def _functions_of(path: str) -> dict[str, str]:
+    """The source of every function of a file."""
+    nodes = ast.walk(ast.parse((ROOT / path).read_text()))
+    return {each.name: ast.unparse(each) for each in nodes if isinstance(each, ast.FunctionDef)}
 
 
 def _set_by(statement: ast.stmt) -> set[str]:
@@ -352,13 +351,25 @@ def _set_by(statement: ast.stmt) -> set[str]:
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # fmt: skip
 
 
+@cache
+def _constants() -> list[tuple[str, set[str]]]:
+    """Every statement of the package that sets constants, and which."""
+    trees = (ast.parse(path.read_text()) for path in SOURCE.rglob("*.py"))
+    return [(ast.unparse(each), _set_by(each)) for tree in trees for each in tree.body
+            if isinstance(each, ast.Assign | ast.AnnAssign)]  # fmt: skip
+
+
+@cache
+def _source_lines() -> list[tuple[str, int, str]]:
+    return [(str(path.relative_to(SOURCE)), number, line) for path in SOURCE.rglob("*.py")
+            for number, line in enumerate(path.read_text().splitlines(), 1)]  # fmt: skip
+
+
 def _computed_from(names: set[str]) -> set[str]:
     """Constants, and all constants of the package that are computed from them."""
-    body = [each for path in SOURCE.rglob("*.py") for each in ast.parse(path.read_text()).body
-            if isinstance(each, ast.Assign | ast.AnnAssign)]  # fmt: skip
     while True:
         word = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
-        found = names.union(*(_set_by(each) for each in body if word.search(ast.unparse(each))))
+        found = names.union(*(sets for text, sets in _constants() if word.search(text)))
         found.discard("__all__")
         if found == names:
             return names
