@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import pytest
 
-from tacit import ConfigError, PrivacyBudget, PrivacyError
+from tacit import ConfigError, ModelFileError, PrivacyBudget, PrivacyError
 from tacit.accounting import ledger as ledger_module
 from tacit.accounting import promise as promise_module
 from tacit.accounting.budget import LARGEST_MU, Sensitivity, epsilon_of
@@ -150,7 +150,7 @@ def test_delta_is_from_the_least_to_below_one(delta: float) -> None:
 
 
 def test_the_papers_limit_is_named_in_numbers() -> None:
-    with pytest.raises(ConfigError, match=r"27\.63, and epsilon is 40; use accounting='exact'"):
+    with pytest.raises(ConfigError, match=r"= 27\.63, and epsilon is 40; use accounting='exact'"):
         PrivacyBudget(40.0, 1e-6, accounting="paper")
 
 
@@ -164,3 +164,27 @@ def test_an_open_sensitivity_is_positive_and_finite_with_or_without_a_budget(
     with pytest.raises(PrivacyError, match="not reserved"):
         ledger.spend(named("a"), Sensitivity(bound, bound))
     assert ledger.spend(named("a"), Sensitivity(3.0, 3.0)).sensitivity == 3.0
+
+
+def test_the_limits_of_grades_are_those_of_the_decision() -> None:
+    """docs/decisions/0019: epsilon, delta, and how often an attacker decides rightly."""
+    assert promise_module._LIMITS == {
+        Grade.STRONG: (1.0, 1e-5, 0.60),
+        Grade.MODERATE: (5.0, 1e-3, 0.75),
+        Grade.WEAK: (20.0, 1e-2, 0.95),
+    }
+
+
+def test_releases_in_json_at_the_edges_of_what_is_possible() -> None:
+    content = certificate((2.0, 40.0)).to_json()
+
+    def read(**change: object) -> Certificate:
+        releases = [content["releases"][0] | change | {"mu": None}]
+        return Certificate.from_json(content | {"releases": releases})
+
+    with pytest.raises(ModelFileError, match="impossible"):
+        read(noise_sd=-0.5)
+    with pytest.raises(ModelFileError, match="impossible cost"):
+        read(sensitivity=1.001e140, noise_sd=1.0)
+    content |= {"private": False, "not_private_because": ["too much"]}
+    assert read(sensitivity=1e140, noise_sd=1.0).mu == 1e140
