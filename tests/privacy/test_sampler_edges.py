@@ -227,3 +227,13 @@ def test_a_value_of_the_tail_begins_with_the_first_digits(monkeypatch: pytest.Mo
     monkeypatch.setattr(normal_tail, "tail_cell", lambda _: 300)
     monkeypatch.setattr(normal_tail, "accept", lambda _words, _cell, x: x.place(2) == 7)
     assert floor_tail_normal(iter([5 << 32, 6, 7, 0]), 52) == (300 << 48) + (5 << 16)
+
+
+def test_a_value_of_the_tail_fills_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two would release a number that nobody drew."""
+    values, source = np.zeros(3, np.int64), SeededNoiseUnsafe(1)
+    monkeypatch.setattr(sampler, "floor_tail_normal", lambda *_: 5)
+    assert sampler._fill_from_tail(values, 1, 52, source) == 2
+    assert values.tolist() == [0, 5, 0]
+    monkeypatch.setattr(sampler, "floor_tail_normal", lambda *_: None)
+    assert sampler._fill_from_tail(values, 2, 52, source) == 2
