@@ -262,8 +262,13 @@ def import_mutant(group: str, change: Change, ran: list[Ran]) -> None:
     import_loops(group)
     _limit(60 + LONGEST_MUTANT)
     for tests in filter(None, (naming, others)):
-        if pytest.main([*OPTIONS, "-x", *tests]) not in (0, 5):
+        outcomes = Outcomes()
+        code = pytest.main([*OPTIONS, "-x", *tests], plugins=[outcomes])
+        if code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
+            _by().write_text((outcomes.failed or ["the tests cannot be imported"])[0])
             os._exit(1)
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            os._exit(3)  # pytest did not run: nothing is known of the mutant
     os._exit(0)
 
 
@@ -405,7 +410,7 @@ def _note(results: Path, change: Change, outcome: str, by: str) -> None:
 
 
 def tests_of(group: str) -> list[Ran]:
-    """What is known of the tests of a group."""
+    """What is known of the tests of a group; some may be gone by now."""
     return [Ran(*one) for one in _lines(PLACE / f"{group}.tests.jsonl")]
 
 
