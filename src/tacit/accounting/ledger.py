@@ -182,7 +182,7 @@ class Ledger:
         self._taken.append(after - before if self.private else 0.0)
         self._book.plans.update({self._here(release): plan for release, plan in new.items()})
 
-    def _open_plan(self, release: Release) -> "_Plan":
+    def _open_plan(self, release: Release) -> "_Reservation":
         """Return the reservation of a release that may still be given another share."""
         full = self._here(release)
         plan = self._book.plans.get(full)
@@ -250,12 +250,12 @@ class Ledger:
         return sensitivity.under(self.budget.neighbours)
 
 
-def _with_share(plan: _Plan, share: float) -> Entry:
+def _with_share(plan: _Reservation, share: float) -> Entry:
     """Return a reserved release with the noise of another share."""
     return replace(plan.entry, noise_sd=plan.entry.noise_sd * math.sqrt(plan.share / share))
 
 
-def _total_cost(plans: Iterable[_Plan]) -> float:
+def _total_cost(plans: Iterable[_Reservation]) -> float:
     """Return what reservations cost together, as a squared mu."""
     return math.fsum(plan.entry.mu**2 for plan in plans)
 

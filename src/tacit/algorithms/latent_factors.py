@@ -40,7 +40,7 @@ Step = Literal["auto", "gradient", "equations"]
 
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _USERS = 50_000  # what shares are for where the number of users is protected
-_LEGIBLE = 60.0  # of users times mu over sqrt(items): then half of the full shares go to matrices
+_LEGIBLE = 20.0  # of users times mu over sqrt(items): then half of the full shares go to matrices
 _COVARIANCE, _CHOICE = 0.40, 0.20  # of the budget, where matrices are legible
 _ROUNDS = {"gradient": 3, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
@@ -212,7 +212,7 @@ class LatentFactors(Validated):
         return _State(learned, found, weights, estimate, np.zeros((rank, rank)))
 
     def _redivide(self, mechanism: Mechanism, facts: Facts, rated: CoRatings) -> None:
-        """Divide what is left of the budget by the density; the paper's accounting is not for it."""
+        """Divide what is left of the budget by the density; not with the paper's accounting."""
         if facts.paper_accounting:
             return
         shares, rounds = by_density(shares_of(facts), rated), self._rounds(facts)
