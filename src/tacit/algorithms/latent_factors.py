@@ -104,7 +104,8 @@ def by_density(shares: Shares, rated: CoRatings) -> Shares:
     length = float(sizes @ rated.lengths / sizes.sum())
     dense = math.sqrt(min(1.0, length / rated.weights.size))
     legible = shares.covariance / _COVARIANCE
-    covariance, choice = (0.18 + 0.7 * dense) * legible, (0.28 - 0.26 * dense) * legible
+    covariance = min(0.18 + 0.7 * dense, 0.76) * legible
+    choice = max(0.28 - 0.26 * dense, 0.03) * legible
     steps = shares.covariance + shares.choice + shares.steps - covariance - choice
     return shares._replace(covariance=covariance, choice=choice, steps=steps)
 
@@ -182,9 +183,7 @@ class LatentFactors(Validated):
             choice_factors=np.ascontiguousarray(factors),
             choice_noise=noise,
             prior=np.ascontiguousarray(estimate.prior),
-            liked=min(
-                max(state.learned.spreads.overall, facts.rating_range[0]), facts.rating_range[1]
-            ),
+            liked=float(np.clip(state.learned.spreads.overall, *facts.rating_range)),
         )
 
     def public(self, facts: Facts) -> dict[str, str]:
