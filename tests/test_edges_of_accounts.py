@@ -14,7 +14,7 @@ from tacit.accounting import ledger as ledger_module
 from tacit.accounting import promise as promise_module
 from tacit.accounting.budget import LARGEST_MU, Sensitivity, epsilon_of
 from tacit.accounting.certificate import Certificate, Method, Verification
-from tacit.accounting.ledger import Entry, Ledger, _Book, _Plan
+from tacit.accounting.ledger import Entry, Ledger, _Book, _Reservation
 from tacit.accounting.promise import Grade, grade_of, percent
 from tacit.accounting.release import Release, ReleaseKind
 from tests.conftest import named
@@ -124,7 +124,7 @@ def test_a_run_of_releases_says_that_its_cost_is_each() -> None:
 
 def test_what_is_promised_and_paid_cannot_be_changed_afterwards() -> None:
     """Or a budget could grow once a ledger has been opened with it."""
-    kinds: list[Any] = [Sensitivity, PrivacyBudget, Entry, _Plan, _Book]
+    kinds: list[Any] = [Sensitivity, PrivacyBudget, Entry, _Reservation, _Book]
     kinds += [Release, Certificate, Verification, Method]
     for kind in kinds:
         assert kind.__dataclass_params__.frozen, kind

@@ -13,7 +13,7 @@ from tacit.models.explaining import WHY
 from tests.conftest import ratings_for
 
 EVERY = ALGORITHMS | IMPLICIT_ALGORITHMS
-NOTICE = {"moments", "interactions"}
+NOTICE = {"latent-factors", "moments", "interactions"}
 VARIANTS: dict[str, Any] = {
     **{name: make() for name, make in EVERY.items() if name != "approximate-frank-wolfe"},
     "moments, block": tacit.Moments(eigen="block", columns=4),

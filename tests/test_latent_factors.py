@@ -194,7 +194,7 @@ def test_equations_give_back_the_factors_that_made_them() -> None:
     )
     start = LatentEstimate(F + 0.5, np.zeros(items), np.ones(items), np.zeros((1, rank)))
     found, variances = equations_step(
-        start, released, 0.0, initial_variances(start, np.full(items, 1 / items))
+        start, (released, 0.0), initial_variances(start, np.full(items, 1 / items)), 1e-6
     )
     assert np.allclose(found.factors, F, atol=0.05)
     assert np.allclose(found.offsets, shift, atol=0.05)

@@ -66,7 +66,7 @@ class TestBeyondTheMatrix:
     ) -> None:
         ratings, _ = popular(3000, ITEMS)
         asked = spy_on_sums(monkeypatch)
-        model = tacit.fit(ratings, epsilon=3.0, noise_seed_unsafe=1)
+        model = tacit.fit(ratings, tacit.Moments(), epsilon=3.0, noise_seed_unsafe=1)
         assert asked[-1].shape == (KNOWN, KNOWN)
         counts = np.bincount(ratings.items, minlength=ratings.n_items)
         assert counts[asked[-1].items].mean() > 1.2 * counts.mean()
@@ -74,7 +74,7 @@ class TestBeyondTheMatrix:
 
     def test_the_others_have_no_loadings_and_more_doubt(self) -> None:
         ratings, _ = popular(3000, ITEMS)
-        model = tacit.fit(ratings, budget=None)
+        model = tacit.fit(ratings, tacit.Moments(), budget=None)
         energy = np.sum(model.rule.factors[:, 1:] ** 2, axis=1)
         others = energy == 0
         assert others.sum() == ratings.n_items - KNOWN

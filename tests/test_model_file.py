@@ -11,6 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import tacit
+from tests.conftest import ratings_for
 from tests.support.sealing import resealed
 
 
@@ -123,6 +124,7 @@ def test_a_forged_epsilon_does_not_verify(path: Path) -> None:
 
 
 def test_a_release_left_out_does_not_verify(path: Path) -> None:
+    tacit.fit(ratings_for(1), tacit.Moments(), epsilon=20.0, noise_seed_unsafe=1).save(path)
     releases = tacit.load(path).certificate.to_json()["releases"]
     forged(path, releases=releases[:-1])
     found = tacit.load(path).verify()

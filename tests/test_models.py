@@ -223,7 +223,7 @@ def test_return_std_is_true_or_false(uncertain: tacit.Model) -> None:
 
 
 def test_nothing_of_anyone_is_printed(model: tacit.Model, ratings: tacit.Ratings) -> None:
-    assert repr(model) == "Model(ridge, 15 items, epsilon=5, delta=1e-06)"
+    assert repr(model) == "Model(latent-factors, 15 items, epsilon=5, delta=1e-06)"
     assert "user-" not in repr(ratings) + str(ratings)
 
 

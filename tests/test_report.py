@@ -75,8 +75,8 @@ def written(tmp_path, **changes) -> str:
         "accuracies": ACCURACIES,
         "person": {10: 4.5, 11: 0.5, 99: 3.0},
         "recommendations": [
-            SimpleNamespace(item=12, title=TITLES[2], score=4.756),
-            SimpleNamespace(item=13, title=TITLES[3], score=4.2),
+            SimpleNamespace(item=12, title=TITLES[2], score=4.756, choice=None),
+            SimpleNamespace(item=13, title=TITLES[3], score=4.2, choice=0.0123),
         ],
     }
     path = tmp_path / "report.html"
@@ -121,7 +121,7 @@ def test_titles_cannot_turn_the_direction_of_what_follows(source):
 
 
 def test_the_page_loads_nothing(tmp_path):
-    recommendations = [SimpleNamespace(item=10, title="The Quiet Otter", score=4.0)]
+    recommendations = [SimpleNamespace(item=10, title="The Quiet Otter", score=4.0, choice=None)]
     source = written(tmp_path, person={10: 4.5}, recommendations=recommendations)
     for sign in ("http:", "https:", "//", "@import", "<link", "<script", "src=", "href="):
         assert sign not in source.lower(), sign

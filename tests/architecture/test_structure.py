@@ -21,6 +21,7 @@ RANDOM_ROOMS = {
     "trusted/sampler.py",
     "trusted/sealing.py",
     "estimation/eigen.py",
+    "estimation/latent.py",
     "estimation/spiked_covariance.py",
     "datasets/drawing.py",
     "datasets/families.py",

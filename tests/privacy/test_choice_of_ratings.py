@@ -278,7 +278,8 @@ def test_what_is_public_and_paid_for_cannot_be_changed_afterwards() -> None:
     found: list[Any] = [Run, RowBounds, RankOneStep, LinearStep, Holdout]
     found += [ResidualCovariance, ResidualProduct, ResidualEnergy, DescentMoments, RowSums]
     found += [FilledCovariance, FactorGradient, NormalEquations, HeldOutLosses, ItemCounts]
-    found += [ItemSums, RowNorms, RatingCount, UserCount, UserMoments]
+    found += [ItemSums, RowNorms, RatingCount, UserCount, UserMoments, statistics.LatentModel]
+    found += [statistics.FactorMoments, statistics.ExpectedGradient, statistics.ExpectedEquations]
     assert {each for each in vars(statistics).values() if is_statistic(each)} <= set(found)
     for kind in found:
         assert is_dataclass(kind)

@@ -12,7 +12,7 @@ from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
 from tacit.algorithms.moments import MOMENT, Learned, Moments
-from tacit.algorithms.preparation import public_settings
+from tacit.algorithms.preparation import default_ridge, public_settings
 from tacit.estimation.choice import ChoiceFactors, choice_factors
 from tacit.estimation.cooccurrence import CoRatings
 from tacit.estimation.latent import (
@@ -46,6 +46,7 @@ _ROUNDS = {"gradient": 3, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
 _FIRST_GAIN = 2.0  # of the first regression on choice: posterior means are shrunk
 _CLIP = 0.8  # of the norm that a gradient is expected to have
+_LEAST_NOISE = 1e-4  # of the usual variance of a rating
 _ROOM = 1.5  # times the squared norm that (c, u, fit error) are expected to have
 
 
@@ -243,7 +244,7 @@ class LatentFactors(Validated):
         most = min(self.rank or _FEWEST, facts.n_items - 1) + 1
         state = state._replace(estimate=padded(state.estimate, most, self.start_seed))
         variances = initial_variances(state.estimate, shares)
-        rounds = self._rounds(facts)
+        rounds, least = self._rounds(facts), _LEAST_NOISE * default_ridge(facts.rating_range)
         for number in _upto(rounds):
             state, _ = self._look(mechanism, state, number, _FIRST_GAIN if number == 1 else 1.0)
             release = self._step_release(facts, number)
@@ -254,8 +255,8 @@ class LatentFactors(Validated):
                 by_sqrt_count=facts.budget is not None,
             )
             noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
-            released = mechanism.release(release, statistic)
-            moved, variances = equations_step(state.estimate, released, noise_sd, variances)
+            released = mechanism.release(release, statistic), noise_sd
+            moved, variances = equations_step(state.estimate, released, variances, least)
             state = state._replace(estimate=moved)
         return self._look(mechanism, state, rounds + 1, 1.0)
 

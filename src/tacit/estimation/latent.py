@@ -96,10 +96,14 @@ def prior_step(
 
 
 def rescaled(estimate: LatentEstimate, moments: FactorMoments) -> LatentEstimate:
-    """Multiply D by the mean squared fit error, drawn to 1 by its noise."""
+    """Multiply D by the mean squared fit error, drawn to 1 by its noise, if that is more than 1.
+
+    It is measured on ratings that people's own factors are fitted to: where it is less, the doubt
+    about F, which D includes, is what other ratings show.
+    """
     measured = float(moments.sums[-1, -1]) / moments.users
     weight = 1.0 / (1.0 + (moments.noise_sd / moments.users) ** 2)
-    scale = min(max(weight * measured + (1 - weight), 0.25), 4.0)
+    scale = min(max(weight * measured + (1 - weight), 1.0), 4.0)
     return estimate._replace(noise=estimate.noise * scale)
 
 
@@ -150,15 +154,19 @@ def initial_variances(estimate: LatentEstimate, shares: Floats) -> Floats:
 
 
 def equations_step(
-    estimate: LatentEstimate, released: Floats, noise_sd: float, variances: Floats
+    estimate: LatentEstimate,
+    released: tuple[Floats, float],
+    variances: Floats,
+    least: float,
 ) -> tuple[LatentEstimate, Floats]:
     r"""Solve each item's expected least squares with a prior; return the estimate and the priors.
 
     $F_j \sim N((t, 0, ...), diag(v))$, t the mean loading on the user bias; v is fitted to the
-    items, weighted by how often they were rated. D_j is what is left, shrunk to the average.
+    items, weighted by how often they were rated. D_j is what is left, the doubt about F_j included,
+    shrunk to the average, and at least `least`. `released` comes with the sd of its noise.
     """
-    grams, right, squares = _unpacked(released, estimate.factors.shape[1])
-    rank = estimate.factors.shape[1]
+    rank, noise_sd = estimate.factors.shape[1], released[1]
+    grams, right, squares = _unpacked(released[0], rank)
     floor = 3 * noise_sd * math.sqrt(rank + 1)  # noise makes no gram indefinite
     grams += max(floor, 0.0) * np.eye(rank + 1)
     counts = np.maximum(grams[:, rank, rank], 1e-9 * float(np.abs(grams[:, rank, rank]).max()))
@@ -169,7 +177,8 @@ def equations_step(
     found = np.einsum("jkl,jl->jk", covariances, wanted)
     left = squares - 2 * np.sum(found * right, axis=1)
     left += np.einsum("jk,jkl,jl->j", found, grams, found)
-    average = max(float(left.sum() / counts.sum()), 1e-9 * float(np.mean(estimate.noise)))
+    left += np.einsum("jkl,jlk->j", covariances, grams)
+    average = max(float(left.sum() / counts.sum()), least)
     noise = np.maximum((left + _ALONE * average) / (counts + _ALONE), 0.1 * average)
     spread = np.einsum("jkk->jk", covariances) + (found - usual) ** 2
     fitted = np.maximum(counts @ spread / counts.sum(), 1e-12 * average)

@@ -46,7 +46,7 @@ WHY: Final = {
     "factors",
     ReleaseKind.EQUATIONS: "the least-squares equations of all item factors, for a round",
     ReleaseKind.GRADIENT: "the gradient of the loss for all item factors, for a step",
-    ReleaseKind.FACTOR_MOMENTS: "how people's latent factors follow from which items they chose",
+    ReleaseKind.FACTOR_MOMENTS: "how users' latent factors follow from which items they chose",
     ReleaseKind.HELD_OUT_LOSSES: "which candidate predicts ratings best that were held out",
     ReleaseKind.STATED: "a sum that the audit states itself, to look at its noise",
     ReleaseKind.OTHER: "a release of a kind that this version of tacit does not know",
@@ -54,8 +54,7 @@ WHY: Final = {
 """What each kind of release is for."""
 
 _CHOICES = {
-    "latent-factors": "the default; it learns from which items people chose and how they rated "
-    "them",
+    "latent-factors": "the default; it learns from which items users chose and how they rated them",
     "moments": "one second moment costs one release, where methods with rounds pay for every round",
     "interactions": "there are no ratings, only interactions",
 }
@@ -128,7 +127,7 @@ def _both_heads(model: "Model", rule: LatentFactorRule) -> str:
     else:
         start = f"of ratings, {_counted(model, ratings)}"
     used = "follow from choices too" if np.any(rule.prior) else "do not follow from choices"
-    return f"{start}; of choices, {_counted(model, choices)}; people's latent factors {used}"
+    return f"{start}; of choices, {_counted(model, choices)}; users' latent factors {used}"
 
 
 def _fixed_number(rule: "LocalRule") -> tuple[str, str] | None:
@@ -169,18 +168,15 @@ def _fixed(model: "Model", what: str, these: str) -> str:
 def _spreads(model: "Model") -> list[str]:
     """Say how far user biases and ratings spread, where that is possible at all."""
     rule = model.rule
-    if isinstance(rule, LatentFactorRule):
-        sd = float(np.sqrt(np.median(rule.noise)))
-        return [f"a rating is taken to differ from its prediction with an sd of {sd:.3g}"]
-    if not isinstance(rule, RidgeRule):
+    if not isinstance(rule, RidgeRule | LatentFactorRule):
         return []
     noise = float(np.sqrt(np.median(rule.noise)))
-    if not _is_moments(model):
+    if isinstance(rule, RidgeRule) and not _is_moments(model):
         return [
             f"a rating is taken to differ from its prediction with an sd of {noise:.3g}, which "
             "follows from the settings and the rating range and was not measured"
         ]
-    bias = float(rule.factors[0, 0])
+    bias = float(np.mean(rule.factors[:, 0]))
     most = (model.rating_range[1] - model.rating_range[0]) / 2
     return [
         f"user biases are taken to differ with an sd of {bias:.3g}, in which the doubt about the "
