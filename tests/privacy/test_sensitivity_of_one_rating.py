@@ -14,6 +14,7 @@ import pytest
 from tests.privacy import (
     test_sensitivity,
     test_sensitivity_als,
+    test_sensitivity_latent,
     test_sensitivity_moments,
     test_sensitivity_more,
     test_sensitivity_preparation,
@@ -37,6 +38,7 @@ CASES: dict[str, Callable[[], Statistic]] = {
     **test_sensitivity_more.CASES,
     **test_sensitivity_moments.CASES,
     **test_sensitivity_als.CASES,
+    **test_sensitivity_latent.FEW,
     **test_sensitivity_preparation.CASES,
 }
 RELATIONS = ("replace", "add_remove")
