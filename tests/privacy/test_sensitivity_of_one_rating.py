@@ -24,6 +24,7 @@ from tests.privacy.test_sensitivity import ITEMS, RANGE, SLACK, bystanders
 import tacit
 from tacit.accounting.budget import Neighbours, Sensitivity
 from tacit.accounting.ledger import Entry
+from tacit.algorithms import Algorithm
 from tacit.audit.exact_sums import Opened
 from tacit.audit.population import Row, World
 from tacit.audit.rating import rating, worst_rating
@@ -84,11 +85,15 @@ def test_one_rating_moves_a_sum_further_than_one_presence(case: str) -> None:
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_the_default_holds_for_single_ratings(relation: str) -> None:
+@pytest.mark.parametrize(
+    "algorithm", [tacit.LatentFactors(), tacit.Moments()], ids=["latent factors", "moments"]
+)
+def test_the_default_holds_for_single_ratings(algorithm: Algorithm, relation: str) -> None:
+    """And so does what it begins with."""
     budget = tacit.PrivacyBudget(4.0, neighbours=relation)  # type: ignore[arg-type]
-    findings = rating(replace(MOMENTS, budget=budget), effort=QUICK)
+    findings = rating(Target(algorithm, budget), effort=QUICK)
     assert all(finding.holds for finding in findings)
-    assert findings[-1].subject == f"moments: the whole fit, one rating ({relation})"
+    assert findings[-1].subject == f"{algorithm.name}: the whole fit, one rating ({relation})"
     assert findings[-1].limit == pytest.approx(budget.mu * (2 if "add" in relation else 1))
 
 
