@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
+# Tests start many processes; without bytecode each of them compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-slow test-all mutants check dependencies bench leaderboard docs clean
 
 demo: $(READY)

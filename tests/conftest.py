@@ -39,6 +39,14 @@ def named(label: str) -> Release:
     return Release(ReleaseKind.OTHER, label=label)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Statistical tests are slow ones, too: one word selects what `make test` leaves out."""
+    for item in items:
+        if item.get_closest_marker("statistical"):
+            item.add_marker("slow")
+
+
 @pytest.fixture
 def ratings() -> tacit.Ratings:
     """The usual small problem."""

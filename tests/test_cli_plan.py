@@ -3,14 +3,27 @@
 import json
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tacit.cli import main
+from tacit.reporting import plan_figure
+from tacit.research.theory import expectation
+from tacit.research.theory.forecast import forecast
 
 Run = Callable[..., tuple[int, str, str]]
 ASKED = ("--users", 500_000, "--items", 400, "--epsilon", 0.5)
+
+known = cache(forecast)
+"""Most of these plans are of the same case."""
+
+
+@pytest.fixture(autouse=True)
+def _known_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expectation, "forecast", known)
+    monkeypatch.setattr(plan_figure, "forecast", known)
 
 
 @pytest.fixture
@@ -138,6 +151,17 @@ def test_what_is_given_is_used_and_marked(plan: Run) -> None:
     assert found["problem"]["nuclear_norm"] == 9000.0
 
 
+@pytest.fixture(params=[2, pytest.param(None, marks=pytest.mark.slow)], ids=["few", "all"])
+def _forecasts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many forecasts on a curve; None: as many as people get, and made anew each time."""
+    if request.param:
+        monkeypatch.setattr(plan_figure, "_FORECASTS", request.param)
+    else:
+        monkeypatch.setattr(expectation, "forecast", forecast)
+        monkeypatch.setattr(plan_figure, "forecast", forecast)
+
+
+@pytest.mark.usefixtures("_forecasts")
 @pytest.mark.parametrize(("name", "start"), [("p.svg", b"<?xml"), ("p.png", b"\x89PNG")])
 def test_plot(plan: Run, tmp_path: Path, name: str, start: bytes) -> None:
     code, out, err = plan(*ASKED, "--plot", tmp_path / name)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tests.sealing import resealed
+from tests.support.sealing import resealed
 from tests.test_cli import Shell
 
 OLD = Path(__file__).parent / "files" / "format-1.tacit"

@@ -51,7 +51,7 @@ class TestReading:
     WANTED = [("ann", "milk"), ("ann", "tea"), ("bob", "tea")]  # noqa: RUF012
     USERS, THINGS = ["ann", "bob", "ann", "ann"], ["tea", "tea", "milk", "tea"]
 
-    def check(self, ratings: tacit.Ratings) -> None:
+    def assert_wanted(self, ratings: tacit.Ratings) -> None:
         assert pairs_of(ratings) == self.WANTED
         assert ratings.implicit
         assert ratings.rating_range == (0.0, 1.0)
@@ -69,7 +69,7 @@ class TestReading:
     )
     def test_text_files(self, text: str, tmp_path: Path) -> None:
         (tmp_path / "touched.csv").write_text(text)
-        self.check(tacit.Ratings.from_file(tmp_path / "touched.csv", implicit=True))
+        self.assert_wanted(tacit.Ratings.from_file(tmp_path / "touched.csv", implicit=True))
 
     def test_without_a_header_users_come_first_and_items_second(self, tmp_path: Path) -> None:
         (tmp_path / "touched.txt").write_text("2::31::4::99\n2::30::4::98\n1::31::9::97\n")
@@ -79,10 +79,10 @@ class TestReading:
     def test_frames_parquet_and_arrays(self, tmp_path: Path) -> None:
         frame = pl.DataFrame({"user": self.USERS, "item": self.THINGS, "rating": [9, 9, 9, 9]})
         frame.write_parquet(tmp_path / "touched.parquet")
-        self.check(tacit.Ratings.from_frame(frame, implicit=True))
-        self.check(tacit.Ratings.from_frame(frame.drop("rating").lazy(), implicit=True))
-        self.check(tacit.Ratings.from_file(tmp_path / "touched.parquet", implicit=True))
-        self.check(tacit.Ratings.from_arrays(self.USERS, self.THINGS, implicit=True))
+        self.assert_wanted(tacit.Ratings.from_frame(frame, implicit=True))
+        self.assert_wanted(tacit.Ratings.from_frame(frame.drop("rating").lazy(), implicit=True))
+        self.assert_wanted(tacit.Ratings.from_file(tmp_path / "touched.parquet", implicit=True))
+        self.assert_wanted(tacit.Ratings.from_arrays(self.USERS, self.THINGS, implicit=True))
 
     def test_a_sparse_matrix_counts_whatever_is_stored(self) -> None:
         matrix = csr_matrix(([7.0, 0.0, -1.0], ([0, 1, 1], [1, 0, 1])), shape=(3, 2))

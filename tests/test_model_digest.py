@@ -8,7 +8,7 @@ import pytest
 import tacit
 from tests.conftest import ratings_for
 from tests.fuzz.mutators import mutated
-from tests.sealing import resealed, without_digest
+from tests.support.sealing import resealed, without_digest
 
 OLD = Path(__file__).parent / "files" / "format-1.tacit"
 """Written by tacit before files had digests."""

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import tacit
-from tests.sealing import resealed
+from tests.support.sealing import resealed
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def written(path: Path, frame: pl.DataFrame) -> Path:
     return path
 
 
-def check_same(path: Path, frame: pl.DataFrame, **options: Any) -> None:
+def assert_same(path: Path, frame: pl.DataFrame, **options: Any) -> None:
     """A file and a frame give the same."""
     options = {"rating_range": STARS, **options}
     ratings = Ratings.from_file(path, **options)
@@ -52,15 +52,15 @@ def test_a_file_gives_the_same_as_a_frame(
 
     @settings(max_examples=25, deadline=None)
     @given(st.lists(ratings, min_size=1, max_size=60))
-    def check(drawn: list[tuple[int, int, int]]) -> None:
+    def assert_agrees(drawn: list[tuple[int, int, int]]) -> None:
         triples = [(-9, 2, 1.0), (-9, 3, 1.0), *((u, i, v / 2) for u, i, v in drawn), (99, 2, 5.0)]
         frame = frame_of(triples)
         frame = frame.sort("user", maintain_order=True) if len(drawn) % 2 else frame
         path = written(tmp_path / "r.parquet", frame)
         asked = {"catalogue": catalogue, "unknown_items": "drop"}
-        check_same(path, frame, duplicates=duplicates, **asked)
+        assert_same(path, frame, duplicates=duplicates, **asked)
 
-    check()
+    assert_agrees()
 
 
 @pytest.mark.parametrize("user", [pl.Int32, pl.Int64, pl.UInt32])
@@ -69,15 +69,15 @@ def test_a_file_gives_the_same_as_a_frame(
 def test_columns_of_plain_types(tmp_path: Path, user: Any, item: Any, rating: Any) -> None:
     triples = [(k // 3, (7 * k) % 10, 1.0 + k % 4) for k in range(30)]
     frame = frame_of(triples, user=user, item=item, rating=rating)
-    check_same(written(tmp_path / "r.parquet", frame), frame)
+    assert_same(written(tmp_path / "r.parquet", frame), frame)
 
 
 def test_items_beyond_16_bits(tmp_path: Path) -> None:
     triples = [(k // 3, 100_000 - 7 * k, 1.0 + k % 4) for k in range(30)]
     frame = frame_of(triples)
     path = written(tmp_path / "r.parquet", frame)
-    check_same(path, frame)
-    check_same(path, frame, catalogue=Catalogue(np.arange(100_001)))
+    assert_same(path, frame)
+    assert_same(path, frame, catalogue=Catalogue(np.arange(100_001)))
     late = frame_of([(k // 3, 5 + k, 1.0) for k in range(1500)] + [(500, 70_000, 1.0)])
     written(path, late)
     assert Ratings.from_file(path, rating_range=STARS).n_items == 1501
@@ -152,4 +152,4 @@ def test_unknown_items_are_counted(tmp_path: Path) -> None:
 
 def test_the_first_user_may_be_the_lowest_of_all(tmp_path: Path) -> None:
     frame = frame_of([(-(2**63), 1, 1.0), (-(2**63), 2, 2.0), (2**63 - 1, 1, 3.0)])
-    check_same(written(tmp_path / "r.parquet", frame), frame)
+    assert_same(written(tmp_path / "r.parquet", frame), frame)

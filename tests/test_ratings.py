@@ -50,7 +50,7 @@ def reference(triples: list[tuple[Any, Any, float]], rule: str) -> Dense:
     }
 
 
-def check_shape(ratings: Ratings) -> None:
+def assert_promised_arrays(ratings: Ratings) -> None:
     """What every Ratings promises about its arrays."""
     assert ratings.indptr.dtype == np.int64
     assert ratings.items.dtype == (np.uint16 if ratings.n_items <= 65536 else np.uint32)
@@ -99,14 +99,14 @@ def test_rows_agree_with_a_plain_reference(kind: str, rule: str) -> None:
 
     @settings(max_examples=25, deadline=None)
     @given(st.lists(st.tuples(IDS[kind], IDS[kind], values), min_size=2, max_size=80))
-    def check(triples: list[tuple[Any, Any, float]]) -> None:
+    def assert_agrees(triples: list[tuple[Any, Any, float]]) -> None:
         expected = reference(triples, rule)
         if len(expected) < 2 or len({item for _, item, _ in triples}) < 2:
             with pytest.raises(DataError, match="at least 2 are needed"):
                 of(triples, duplicates=rule)
             return
         ratings = of(triples, duplicates=rule)
-        check_shape(ratings)
+        assert_promised_arrays(ratings)
         assert contents(ratings) == expected
         assert ratings.catalogue.ids.to_list() == sorted({item for _, item, _ in triples})
         assert not ratings.catalogue.public
@@ -117,7 +117,7 @@ def test_rows_agree_with_a_plain_reference(kind: str, rule: str) -> None:
         else:
             assert of(triples).digest() == ratings.digest()
 
-    check()
+    assert_agrees()
 
 
 @pytest.mark.usefixtures("many_pieces")
@@ -140,7 +140,7 @@ def test_items_beyond_16_bits_and_rows_of_all_lengths() -> None:
     values = rng.uniform(0.5, 5, users.size)
     catalogue = Catalogue(np.arange(70_000))
     ratings = Ratings.from_arrays(users, items, values, rating_range=STARS, catalogue=catalogue)
-    check_shape(ratings)
+    assert_promised_arrays(ratings)
     dense = sparse.coo_array((values.astype(np.float32), (users, items)), (300, 70_000)).tocsr()
     dense.sort_indices()
     assert ratings.items.tolist() == dense.indices.tolist()
@@ -152,7 +152,7 @@ def test_a_public_catalogue_decides_on_items_and_not_on_users() -> None:
     catalogue = Catalogue(["milk", "tea", "wine"], titles=["Milk", "Tea", "Wine"])
     triples = [*SMALL, ("eve", "rum", 3.0), ("eve", "gin", 2.0), ("bob", "rum", 1.0)]
     ratings = of(triples, catalogue=catalogue, unknown_items="drop")
-    check_shape(ratings)
+    assert_promised_arrays(ratings)
     assert contents(ratings) == {
         "ann": {"tea": 4.5},
         "bob": {"milk": 5.0, "tea": 2.0},
@@ -251,7 +251,7 @@ def test_ids_of_every_number_type(kind: str) -> None:
     ids = pl.Series([30, 7, 100]).cast(getattr(pl, kind))
     frame = pl.DataFrame({"user": ids, "item": ids, "rating": [1, 2, 3]})
     ratings = Ratings.from_frame(frame, rating_range=(1, 3))
-    check_shape(ratings)
+    assert_promised_arrays(ratings)
     assert list(contents(ratings)) == [7, 30, 100]
 
 
@@ -305,7 +305,7 @@ def test_sparse_matrices(form: str) -> None:
         expected = {0: {}, 1: {}, 2: {0: 1.0, 1: 3.0}, 3: {}}
         matrix = sparse.coo_array(([3.0, 1.0], ([2, 2], [1, 0])), shape=(4, 3))
     ratings = Ratings.from_sparse(matrix.asformat(form), rating_range=(0, 3))
-    check_shape(ratings)
+    assert_promised_arrays(ratings)
     assert contents(ratings) == expected
     assert ratings.catalogue.ids.to_list() == [0, 1, 2]
     assert not ratings.catalogue.public

@@ -28,6 +28,7 @@ RANDOM_ROOMS = {
     "datasets/titles.py",
     "datasets/synthetic_loops.py",
     "evaluation/accuracy.py",
+    "evaluation/new_users.py",
     "research/experiments/preparing.py",
     "audit/population.py",
     "audit/sensitivity.py",

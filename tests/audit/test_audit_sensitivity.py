@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.conftest import named
-from tests.privacy.test_sensitivity import CASES, RANGE, bystanders
+from tests.privacy.test_sensitivity import CASES
+from tests.support.attack import (
+    RANGE,
+    bystanders,
+)
 
 import tacit
 from tacit.accounting.budget import Neighbours, Sensitivity

@@ -103,6 +103,7 @@ def test_json_has_stable_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(set(finding) == FINDING_KEYS for finding in found["findings"])
 
 
+@pytest.mark.statistical
 def test_half_the_noise_is_exit_code_one_and_says_what(
     capsys: pytest.CaptureFixture[str], half_noise: None
 ) -> None:

@@ -48,6 +48,7 @@ def by_form(findings: list[Finding]) -> dict[tuple[str, str], Finding]:
     return found
 
 
+@pytest.mark.statistical
 def test_the_claim_stands_and_the_attack_is_worth_something() -> None:
     found = by_form(game(SVD, trials=300, seed=1))
     assert len(found) == 4
@@ -55,6 +56,7 @@ def test_the_claim_stands_and_the_attack_is_worth_something() -> None:
     assert found["releases", "gaussian"].measured > 0.25 * SVD.budget.epsilon
 
 
+@pytest.mark.statistical
 def test_with_half_the_noise_it_falls(cut_noise: Callable[[int], None]) -> None:
     """The twin."""
     cut_noise(1)
@@ -63,6 +65,7 @@ def test_with_half_the_noise_it_falls(cut_noise: Callable[[int], None]) -> None:
     assert found["releases", "gaussian"].measured > SVD.budget.epsilon
 
 
+@pytest.mark.statistical
 def test_with_next_to_no_noise_every_form_falls(cut_noise: Callable[[int], None]) -> None:
     """The twin of the others: any noise, and the model alone; epsilon 1 is claimed."""
     cut_noise(6)
@@ -83,6 +86,7 @@ def test_it_plays_where_items_are_chosen_first() -> None:
     assert all(finding.holds for finding in findings)
 
 
+@pytest.mark.statistical
 def test_the_ratio_is_that_of_the_likelihoods_although_rounds_depend_on_rounds() -> None:
     """Its mean is half of mu^2 with her, and its exponential has mean 1 without her.
 
@@ -100,6 +104,7 @@ def test_the_ratio_is_that_of_the_likelihoods_although_rounds_depend_on_rounds()
     assert middle == 0.0
 
 
+@pytest.mark.statistical
 def test_the_ratio_of_the_wrong_world_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: a ratio that does not look at the releases so far has another mean."""
     plain = exact_sums._Worlds.take_both

@@ -27,6 +27,7 @@ SUBJECT = Target(tacit.FrankWolfe(rounds=3, residual_clip=1.0), BUDGET)
 TRIALS = 120
 
 
+@pytest.mark.statistical
 def test_it_wins_without_noise_and_not_beyond_the_limit_with_it() -> None:
     findings = membership(SUBJECT, seed=1, trials=TRIALS)
     assert [finding.holds for finding in findings] == [True] * 4
@@ -44,6 +45,7 @@ def test_every_line_of_the_table_says_who_attacks() -> None:
     assert len({finding.subject for finding in findings}) == len(findings)
 
 
+@pytest.mark.statistical
 def test_a_model_with_too_little_noise_is_found_out() -> None:
     """The twin: noise for epsilon 20 under a certificate that says 1."""
     generous = membership_guesses(SUBJECT, replace(BUDGET, epsilon=20.0), TRIALS, seed=1)
@@ -52,6 +54,7 @@ def test_a_model_with_too_little_noise_is_found_out() -> None:
         assert guesses.advantage <= exact_limit(replace(BUDGET, epsilon=20.0))
 
 
+@pytest.mark.statistical
 def test_her_own_predictions_shown_to_others_give_her_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin of joint privacy: what the promise does not cover is really not covered."""
     inside, outside = two_rows(6, Neighbours.REPLACE)

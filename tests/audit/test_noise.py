@@ -82,12 +82,14 @@ def test_noise_does_not_come_again(found: module.Noise) -> None:
     assert correlation(blurred)[0] > limit
 
 
+@pytest.mark.statistical
 def test_the_whole_part_holds() -> None:
     findings = noise(SUBJECT, seed=1)
     assert [finding.holds for finding in findings] == [True] * 7
     assert findings[-1].measured > 0.9  # the control: idealised noise is broken
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_wrong_noise_is_found_out(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin of the whole part: the ledger says one sd, the mechanism adds another."""
@@ -122,6 +124,7 @@ def test_reach_knows_what_the_idealised_sampler_can_give(bits: int) -> None:
     assert not reachable(given + 12_345, bits).all()
 
 
+@pytest.mark.statistical
 def test_reach_breaks_idealised_noise_and_not_exact_noise() -> None:
     ratings = ratings_for(0, users=10, items=3, per_user=2)
     for epsilon in (0.1, 1.0):

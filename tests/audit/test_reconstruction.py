@@ -34,6 +34,7 @@ def free() -> tuple[Reading, Law]:
         return read_rows(SUBJECT, None, PEOPLE, seed=1)
 
 
+@pytest.mark.statistical
 def test_rows_are_read_off_an_exact_model_and_guessed_off_a_private_one(
     free: tuple[Reading, Law], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,6 +50,7 @@ def test_rows_are_read_off_an_exact_model_and_guessed_off_a_private_one(
     assert private.limit == read_limit(BUDGET, law.blind_share)
 
 
+@pytest.mark.statistical
 def test_a_model_without_noise_that_claims_epsilon_1_is_found_out(
     free: tuple[Reading, Law],
 ) -> None:
@@ -111,10 +113,12 @@ def test_readings_count_what_is_right() -> None:
 
 
 def test_the_picture_is_drawn_the_same_each_time(
-    free: tuple[Reading, Law], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(audit_figure, "read_rows", lambda *_: free)
+    law = law_of(6, 0)
+    rows = law.draw(PEOPLE, stream(0, 9))
+    monkeypatch.setattr(audit_figure, "read_rows", lambda *_: (Reading(rows, rows), law))
     for name in ("one", "two"):
         audit_figure.draw(tmp_path / name, SUBJECT, seed=1, people=PEOPLE)
     svg = (tmp_path / "one.svg").read_bytes()

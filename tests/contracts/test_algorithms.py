@@ -18,7 +18,7 @@ from tacit.algorithms import Algorithm
 from tacit.trusted import mechanism as mechanism_module
 from tacit.trusted.journal import Journal
 from tests.conftest import ratings_for, spy_on_sums
-from tests.sealing import resealed
+from tests.support.sealing import resealed
 
 USERS, ITEMS, RATED = 600, 12, 7
 RANGE = (0.5, 5.0)

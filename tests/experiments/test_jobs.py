@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from tests.experiments.small import small, synthetic_row
+from tests.support.small_experiment import small, synthetic_row
 
 from tacit.research.experiments import parse_experiment
 from tacit.research.experiments.jobs import Job, cells_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.experiments.small import TEXT, small, synthetic_row
+from tests.support.small_experiment import TEXT, small, synthetic_row
 
 from tacit.errors import ConfigError, DataError
 from tacit.research.experiments import Options, parse_experiment, pool, reproduce

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.experiments.small import synthetic_row
+from tests.support.small_experiment import synthetic_row
 
 from tacit.errors import ConfigError, DataError
 from tacit.research.experiments.jobs import Job

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.small import TEXT, small, synthetic_row
+from tests.support.small_experiment import TEXT, small, synthetic_row
 
 from tacit.reporting.figures import draw
 from tacit.reporting.leading import leading_sentences

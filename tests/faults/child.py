@@ -1,15 +1,22 @@
 """One fit in a process of its own, which may be ended by kill -9 at a chosen place.
 
     python -m tests.faults.child FOLDER [STAGE NUMBER]
+    python -m tests.faults.child --serve
+
+The second form loads everything once and forks a process for every line on its standard input, a
+JSON list [FOLDER, STAGE, NUMBER]; it answers with the exit code of that process, negative for a
+signal.
 
 FOLDER gets a `checkpoint`, a `model.tacit` and a `log`, to which every draw of noise and every use
 of a release is added, with a fingerprint of its values, before the fit goes on.
 """
 
 import hashlib
+import json
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -146,5 +153,26 @@ def main(folder: Path, stage: str = "", number: int = 0) -> None:
     model.save(folder / "model.tacit")
 
 
-if __name__ == "__main__":
+def serve() -> None:
+    """Run a fit in a fork of this process for every line that is read."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child:
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            os.write(1, f"{code}\n".encode())
+            continue
+        code = 1
+        try:
+            folder, stage, number = json.loads(line)
+            main(Path(folder), stage, number)
+            code = 0
+        except BaseException:  # it must not go on as if it were the parent
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["--serve"]:
+    serve()
+elif __name__ == "__main__":
     main(Path(sys.argv[1]), *sys.argv[2:3], *map(int, sys.argv[3:4]))

@@ -16,7 +16,7 @@ import tacit
 from tacit import _atomic
 from tests.conftest import ratings_for
 from tests.faults.child import CONFIG
-from tests.faults.running import ROOT, check_finished, command, releases, run
+from tests.faults.running import ROOT, assert_finished, command, releases, run
 
 LIMITED = """
 import resource, sys
@@ -70,7 +70,7 @@ def test_a_limit_on_file_sizes(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
     assert run(tmp_path) == 0
     assert releases(tmp_path).items() >= kept.items()
-    check_finished(tmp_path)
+    assert_finished(tmp_path)
 
 
 def mounts() -> bool:
@@ -104,7 +104,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
-@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("begun", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_checkpoint_that_cannot_be_written(begun: bool, tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     tmp_path.chmod(0o755)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.child import MODEL_STAGES, STAGES
-from tests.faults.running import check_finished, check_log, killed, releases, run
+from tests.faults.running import assert_drawn_once, assert_finished, killed, releases, run
 
 QUICK = [
     ("after the sum", 1),
@@ -26,7 +26,7 @@ def count(tmp_path_factory: pytest.TempPathFactory) -> int:
     """How many releases the fit makes when nothing happens to it."""
     folder = tmp_path_factory.mktemp("whole")
     assert run(folder) == 0
-    return len(check_finished(folder).certificate.releases)
+    return len(assert_finished(folder).certificate.releases)
 
 
 @pytest.mark.slow
@@ -39,7 +39,7 @@ def test_a_fit_that_is_killed_again_and_again_is_one_fit(tmp_path: Path) -> None
         kept = now
     assert len(kept) == 3
     assert run(tmp_path) == 0
-    check_finished(tmp_path)
+    assert_finished(tmp_path)
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_killed_at_this_stage_of_every_release(stage: str, count: int, tmp_path:
     for number in range(1, count + 1):
         killed(tmp_path, stage, number)
     assert run(tmp_path) == 0
-    check_finished(tmp_path)
+    assert_finished(tmp_path)
 
 
 @pytest.mark.slow
@@ -64,14 +64,14 @@ def test_killed_while_the_model_is_written(stage: str, count: int, tmp_path: Pat
     whole = model.read_bytes()
     killed(tmp_path, stage, count + 1)
     assert model.read_bytes() == whole
-    check_finished(tmp_path)
+    assert_finished(tmp_path)
 
 
 def test_the_check_notices_a_second_draw(tmp_path: Path) -> None:
     """The twin: a release that was used and is lost from the folder, drawn again by a fit."""
     (tmp_path / "log").write_text("drawn 1 \nused 1 aa\ndrawn 1 \nused 1 bb\n")
     with pytest.raises(AssertionError, match="drawn again"):
-        check_log(tmp_path)
+        assert_drawn_once(tmp_path)
     (tmp_path / "log").write_text("drawn 1 \nused 1 aa\nused 1 bb\n")
     with pytest.raises(AssertionError, match="changed"):
-        check_log(tmp_path)
+        assert_drawn_once(tmp_path)

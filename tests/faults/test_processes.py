@@ -13,7 +13,7 @@ import pytest
 import tacit
 from tests.conftest import ratings_for
 from tests.faults.child import CONFIG
-from tests.faults.running import ROOT, check_finished, check_log, command, releases
+from tests.faults.running import ROOT, assert_drawn_once, assert_finished, command, releases
 
 WAITING = """
 import sys, time
@@ -66,8 +66,8 @@ def test_three_processes_that_start_together_make_one_fit(tmp_path: Path) -> Non
     codes = [child.returncode for child in starts]
     assert 0 in codes
     assert all("in use" in text for code, text in zip(codes, texts, strict=True) if code)
-    check_log(tmp_path)
-    check_finished(tmp_path)
+    assert_drawn_once(tmp_path)
+    assert_finished(tmp_path)
 
 
 def ratings_file(folder: Path) -> Path:
@@ -86,7 +86,11 @@ def ratings_file(folder: Path) -> Path:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize(
+    "sent",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
+    ids=["SIGINT", "SIGTERM"],
+)
 def test_a_signal_in_a_fit_leaves_a_checkpoint_that_goes_on(
     sent: signal.Signals, tmp_path: Path
 ) -> None:
@@ -115,14 +119,14 @@ def test_a_signal_in_a_fit_leaves_a_checkpoint_that_goes_on(
     assert not model.exists()
     assert not list(tmp_path.glob(".*"))
     assert 3 <= len(releases_names(folder)) < 4000
-    check_same_until(releases_names(folder)[-1], folder)
+    assert_same_until(releases_names(folder)[-1], folder)
 
 
 def releases_names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("release-*"))
 
 
-def check_same_until(last: str, folder: Path) -> None:
+def assert_same_until(last: str, folder: Path) -> None:
     """A fit that goes on reads all that was written, and draws only what comes after."""
     before = releases(folder)
     config = tacit.FrankWolfe(rounds=4000)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.sealing import resealed
+from tests.support.sealing import resealed
 
 Generator = np.random.Generator
 

@@ -15,7 +15,7 @@ from safetensors.numpy import save
 import tacit
 from tacit.models import file as file_module
 from tests.conftest import ratings_for
-from tests.sealing import resealed
+from tests.support.sealing import resealed
 
 Header = dict[str, Any]
 

@@ -16,7 +16,7 @@ MOST_MEMORY = 1 << 20
 """KiB that a child may have at its peak; all that it reads is small."""
 
 
-def check(subject: str, first: int, last: int) -> None:
+def assert_read_or_refused(subject: str, first: int, last: int) -> None:
     tally = run(subject, first, last)
     assert not tally.wrong
     assert sum(tally.outcomes.values()) == last - first
@@ -26,8 +26,8 @@ def check(subject: str, first: int, last: int) -> None:
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_a_few_hundred_mutants(subject: str) -> None:
-    check(subject, 0, 300)
+def test_a_hundred_mutants(subject: str) -> None:
+    assert_read_or_refused(subject, 0, 100)
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_a_few_hundred_mutants(subject: str) -> None:
     ],
 )
 def test_thousands_of_mutants(subject: str, count: int) -> None:
-    check(subject, 1_000_000, 1_000_000 + count)
+    assert_read_or_refused(subject, 1_000_000, 1_000_000 + count)
 
 
 @pytest.mark.slow

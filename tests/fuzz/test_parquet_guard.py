@@ -24,7 +24,7 @@ from tests.fuzz.subjects import SUBJECTS, numbered_frame, parquet_of
 SOUND = {sound.name: sound.content for sound in SUBJECTS["parquet"].sound()}
 
 
-def check(path: Path, content: bytes) -> None:
+def assert_passes(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     names = pq.read_schema(io.BytesIO(content)).names
     checked_footer(path).check_columns(names)
@@ -32,7 +32,7 @@ def check(path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_files_pass(name: str, tmp_path: Path) -> None:
-    check(tmp_path / "x.parquet", SOUND[name])
+    assert_passes(tmp_path / "x.parquet", SOUND[name])
 
 
 def odd_tables() -> Iterator[pa.Table]:
@@ -59,7 +59,7 @@ def test_unusual_sound_files_pass(
     """Empty, constant, nested, with nulls only, with statistics longer than a first look takes."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression=codec, data_page_version=version, data_page_size=500)
-    check(tmp_path / "x.parquet", buffer.getvalue())
+    assert_passes(tmp_path / "x.parquet", buffer.getvalue())
 
 
 def changed(change: Callable[[dict[str, Any]], None]) -> bytes:
@@ -111,7 +111,7 @@ def _i64(value: int) -> bytes:
 
 def test_a_file_by_hand_is_sound(tmp_path: Path) -> None:
     """What the tests below change is a file that polars reads."""
-    check(tmp_path / "x.parquet", changed(lambda _: None))
+    assert_passes(tmp_path / "x.parquet", changed(lambda _: None))
     assert pl.read_parquet(tmp_path / "x.parquet")["a"].to_list() == list(range(10))
 
 

@@ -5,6 +5,7 @@ import json
 import pickle
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -30,11 +31,14 @@ class Change(NamedTuple):
     new: str
     source: str
     in_error: bool
+    of_constants: bool  # in the body of a module or class, so that others may be computed from it
+    again: int = 0  # how many mutants before it in the file look just the same
 
     @property
     def key(self) -> str:
         """What names it whatever line it is on."""
-        return f"{self.file} | {self.where} | {self.old} -> {self.new}"
+        again = f" (no. {self.again + 1})" if self.again else ""
+        return f"{self.file} | {self.where} | {self.old} -> {self.new}{again}"
 
 
 class RemoveCall(Operator):
@@ -70,7 +74,7 @@ def changes_of(path: Path, file: str, kept: Path | None = None) -> list[Change]:
     source = path.read_text()
     if kept is None:
         return _made(source, file)
-    place = kept / f"{sha256((source + str(EXCLUDED)).encode()).hexdigest()[:16]}.json"
+    place = kept / f"{sha256((source + file + str(EXCLUDED)).encode()).hexdigest()[:16]}.json"
     if not place.exists():
         place.write_text(json.dumps(_made(source, file)))
     return [Change(*each) for each in json.loads(place.read_text())]
@@ -86,11 +90,21 @@ def _made(source: str, file: str) -> list[Change]:
             mutated = MutationVisitor(occurrence, operator).walk(pickle.loads(frozen)).get_code()  # noqa: S301
             if mutated not in found and _plain(mutated) not in (None, plain):
                 found[mutated] = _described(file, source, mutated)
-    return sorted(found.values(), key=lambda change: change.line)
+    return _numbered(sorted(found.values(), key=lambda change: change.line))
+
+
+def _numbered(changes: list[Change]) -> list[Change]:
+    """Tell apart the mutants that look just the same, so that none hides behind another."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for change in changes:
+        numbered.append(change._replace(again=seen[change.key]))
+        seen[change.key] += 1
+    return numbered
 
 
 class _WithoutAnnotations(ast.NodeTransformer):
-    """Takes off what is not run: annotations, and whether an argument must be named."""
+    """Takes off what is not run: annotations, how loops are compiled, which arguments are named."""
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
         node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
@@ -104,11 +118,16 @@ class _WithoutAnnotations(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
+        node.decorator_list = [each for each in node.decorator_list if not _compiles(each)]
         return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         node.annotation = ast.Constant(None)
         return self.generic_visit(node)
+
+
+def _compiles(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "njit"
 
 
 def _plain(source: str) -> str | None:
@@ -129,7 +148,8 @@ def _described(file: str, source: str, mutated: str) -> Change:
     names = [node.name for node in around if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     in_error = any(isinstance(node, ast.Raise) for node in around)
     where = ".".join(names) or "module"
-    return Change(file, where, line, _tidy(old), _tidy(new), mutated, in_error)
+    outside = not any(isinstance(node, ast.FunctionDef) for node in around)
+    return Change(file, where, line, _tidy(old), _tidy(new), mutated, in_error, outside)
 
 
 def _tidy(line: str) -> str:

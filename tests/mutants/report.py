@@ -1,17 +1,15 @@
 """Writes docs/privacy/mutation-testing.md from the last run: python -m tests.mutants.report."""
 
 import sys
-import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.mutants.generated import changes_of
 from tests.mutants.mutant import ROOT, SOURCE
-from tests.mutants.systematic import GROUPS, PLACE, SURVIVED, latest
+from tests.mutants.systematic import AT_IMPORT, GROUPS, HARMLESS, PLACE, SURVIVED, latest
 
 PAGE = ROOT / "docs" / "privacy" / "mutation-testing.md"
-HARMLESS = tomllib.loads((Path(__file__).parent / "harmless.toml").read_text())["harmless"]
 HEAD = (Path(__file__).parent / "mutation-testing.head.md").read_text()
 
 
@@ -54,22 +52,21 @@ def page(everything: list[Found]) -> str:
 
 def _table(everything: list[Found]) -> str:
     lines = ["## What came of it", "",
-             "| file | mutants | killed | harmless | survive | killed, of all but the harmless |",
-             "|---|---|---|---|---|---|"]  # fmt: skip
+             "| file | mutants | killed | harmless | survive | not run | killed, of the rest |",
+             "|---|---|---|---|---|---|---|"]  # fmt: skip
     files = dict.fromkeys(one.file for one in everything)
     for file in files:
         lines.append(_row(f"`{file}`", [one for one in everything if one.file == file]))
-    return "\n".join([*lines, _row("all", [one for one in everything if one.outcome]), ""])
+    return "\n".join([*lines, _row("all", everything), ""])
 
 
 def _row(name: str, of: list[Found]) -> str:
-    if not all(one.outcome for one in of):
-        return f"| {name} | {len(of)} | not run | | | |"
     harmless = sum(bool(one.reason) for one in of)
     survive = sum(one.outcome == SURVIVED for one in of) - harmless
-    killed = len(of) - harmless - survive
-    share = killed / max(killed + survive, 1)
-    return f"| {name} | {len(of)} | {killed} | {harmless} | {survive} | {100 * share:.1f} % |"
+    missing = sum(one.outcome in ("", AT_IMPORT) for one in of)
+    killed = len(of) - harmless - survive - missing
+    share = f"{100 * killed / (killed + survive):.1f} %" if killed + survive else ""
+    return f"| {name} | {len(of)} | {killed} | {harmless} | {survive} | {missing} | {share} |"
 
 
 def _survivors(everything: list[Found]) -> str:

@@ -8,21 +8,26 @@ while it is imported is mutated in a fork that has not imported the package yet.
 """
 
 import argparse
+import ast
+import gc
 import json
-import math
 import os
 import re
 import signal
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["POLARS_MAX_THREADS"] = "1"  # a fork has none of the threads that polars waits for
 
 import pytest
 
@@ -34,12 +39,18 @@ from tests.mutants.run import NEEDED_BY_ALL, forked
 GROUPS: dict[str, dict[str, Any]] = CONFIG["tacit"]["groups"]
 LONGEST_TEST = float(CONFIG["tacit"]["longest_test"])  # seconds of processor time
 LONGEST_MUTANT = float(CONFIG["tacit"]["longest_mutant"])
-LONGEST_WAIT = 300.0  # by the clock, for a mutant that waits for nothing
+LONGEST_WAIT = 60.0  # by the clock, for a mutant that waits for nothing
 IMPORTED_LATE = (
     "tacit", "accounting", "algorithms", "data", "estimation", "fitting", "models", "trusted",
 )  # fmt: skip
+LONGEST_TRACE = 20.0  # by the clock, for a test on the code as it is
+PATIENCE = 5000  # lines that a function runs without a new one until it is no longer watched
 PLACE = ROOT / "build" / "mutants"
 WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
+HARMLESS: list[dict[str, Any]] = tomllib.loads(
+    (Path(__file__).parent / "harmless.toml").read_text()
+)["harmless"]
+LISTED = {key for entry in HARMLESS for key in entry["mutants"]}
 Task = TypeVar("Task")
 KILLED, SURVIVED, TIMED_OUT, AT_IMPORT = "killed", "survived", "timed out", "at import"
 
@@ -66,20 +77,33 @@ class Outcomes:
 
 
 class Tracer:
-    """Notes which lines of the package run, in all threads."""
+    """Notes which lines of the package run, in all threads.
+
+    A function that has run many lines without a new one is left alone, since watching a loop of
+    plain Python takes longer than running it.
+    """
 
     def __init__(self) -> None:
         self.lines: dict[str, set[int]] = {}
         self._prefix = f"{SOURCE}/"
+        self._patience: dict[CodeType, int] = {}
 
-    def __call__(self, frame: Any, event: str, _: Any) -> Any:
-        name = frame.f_code.co_filename
-        if not name.startswith(self._prefix):
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
+        code = frame.f_code
+        name = code.co_filename
+        if not name.startswith(self._prefix) or self._patience.get(code) == 0:
             return None
         seen = self.lines.setdefault(name[len(self._prefix) :], set())
+        patience = self._patience
 
-        def each_line(frame: Any, event: str, _: Any) -> Any:
-            seen.add(frame.f_lineno)
+        def each_line(frame: FrameType, event: str, _: Any) -> Any:
+            if frame.f_lineno not in seen:
+                seen.add(frame.f_lineno)
+                patience[code] = PATIENCE
+            elif patience.get(code, PATIENCE) == 0:
+                frame.f_trace_lines = False
+            else:
+                patience[code] = patience.get(code, PATIENCE) - 1
             return each_line
 
         return each_line(frame, event, _)
@@ -91,6 +115,9 @@ class Tracer:
         sys.settrace(self)
 
     def stop(self) -> None:
+        import threading
+
+        threading.settrace(None)  # type: ignore[arg-type]
         sys.settrace(None)
 
 
@@ -100,6 +127,7 @@ class Runner:
     def __init__(self, group: str, changes: list[Change], results: Path) -> None:
         self._group, self._changes, self._results = group, changes, results
         self._outcomes = Outcomes()
+        self._killers: dict[str, list[str]] = {}  # by where mutants are, the newest first
 
     def pytest_configure(self) -> None:
         from hypothesis import settings
@@ -107,41 +135,57 @@ class Runner:
         settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
         settings.load_profile("mutants")
 
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[Any]) -> None:
-        config.pluginmanager.register(self._outcomes)
-        self._items = {item.nodeid: item for item in items}
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        session.config.pluginmanager.register(self._outcomes)
+        self._items = {item.nodeid: item for item in session.items}  # but those left out
 
     def pytest_runtestloop(self) -> bool:
         ran = self._map()
         for file in {change.file for change in self._changes}:
             functions(SOURCE / file)  # looked up once, for all forks
         forget_caches()
+        _constants(), _source_lines(), [_text_of(one.test) for one in ran]  # once, for all forks
+        gc.collect()
+        gc.freeze()  # or forks would copy what they only look at
         for change, code, by in in_forks(self._changes, lambda one: self._test(one, ran)):
             _note(self._results, change, _outcome(code), by)
+            if by:
+                for place in (change.where, change.file):
+                    self._killers.setdefault(place, []).insert(0, by)
         return True
 
+    def _likely_first(self, change: Change, tests: list[Ran]) -> list[Ran]:
+        """Tests that killed mutants nearby come first, then the quickest ones."""
+        killers = [
+            *self._killers.get(change.where, ())[:3],
+            *self._killers.get(change.file, ())[:6],
+        ]
+        order = {name: place for place, name in reversed(list(enumerate(killers)))}
+        return sorted(tests, key=lambda one: order.get(one.test, len(killers)))
+
     def _map(self) -> list[Ran]:
-        """Run every test that is not known yet, in a few forks, and note what each of them does."""
-        known = {one[0] for one in tests_of(self._group)}
+        """Run every test that is not known yet, each in a fork, and note what each of them does."""
+        known = {one.test for one in tests_of(self._group)}
         missing = [name for name in self._items if name not in known]
-        shares = [share for first in range(WORKERS) if (share := missing[first::WORKERS])]
-        for _ in in_forks(shares, self._trace_all, math.inf):
-            pass
+        place = PLACE / f"{self._group}.tests.jsonl"
+        for name, code, found in in_forks(missing, self._tell, LONGEST_TRACE):
+            ran = found if code == 0 and found else json.dumps(Ran(name, LONGEST_TRACE, {}))
+            with place.open("a") as file:
+                file.write(ran + "\n")
         ran = {one.test: one for one in tests_of(self._group)}
         return [ran[name] for name in self._items if name in ran]
 
-    def _trace_all(self, names: list[str]) -> None:
+    def _tell(self, name: str) -> None:
         signal.signal(signal.SIGVTALRM, _too_long)
-        for name in names:
-            ran = self._trace(name)
-            with (PLACE / f"{self._group}.tests-{os.getpid()}.jsonl").open("a") as file:
-                file.write(json.dumps(ran) + "\n")
+        _by().write_text(json.dumps(self._trace(name)))
+        os._exit(0)
 
     def _trace(self, name: str) -> Ran:
         """Run a test twice, traced and timed; one that fails or takes long covers nothing."""
         tracer, self._outcomes.failed, self._outcomes.passed = Tracer(), [], 0
         forget_caches()
-        signal.setitimer(signal.ITIMER_VIRTUAL, 4 * LONGEST_TEST)
+        longest = float(GROUPS[self._group].get("longest_test", LONGEST_TEST))
+        signal.setitimer(signal.ITIMER_VIRTUAL, 2 + 2 * longest)
         tracer.start()
         self._run(name)
         tracer.stop()
@@ -150,8 +194,8 @@ class Runner:
             self._run(name)
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         seconds = time.process_time() - begin
-        if self._outcomes.failed or not self._outcomes.passed or seconds > LONGEST_TEST:
-            return Ran(name, round(seconds, 3), {})
+        if self._outcomes.failed or not self._outcomes.passed or seconds > longest:
+            return Ran(name, LONGEST_TRACE, {})
         return Ran(name, round(seconds, 3), {f: sorted(n) for f, n in tracer.lines.items()})
 
     def _run(self, name: str) -> None:
@@ -163,13 +207,14 @@ class Runner:
         if not install(SOURCE / change.file, change.source):
             os._exit(3)
         tests = [one for one in ran if change.line in one.lines.get(change.file, ())]
-        for one in _affordable(tests or _mentioning(change, ran)):
+        affordable = _affordable(tests or _mentioning(change, ran))
+        for one in self._likely_first(change, affordable):
             _limit(2 + 5 * one.seconds)
             self._run(one.test)
             if self._outcomes.failed:
                 _by().write_text(self._outcomes.failed[0])
                 os._exit(1)
-        os._exit(0)
+        os._exit(3 if change.of_constants else 0)
 
 
 def forget_caches() -> None:
@@ -203,14 +248,28 @@ def import_loops(group: str) -> None:
 
 
 def import_mutant(group: str, change: Change, ran: list[Ran]) -> None:
-    """Import a mutant in the place of its module, in this process, and run tests of it."""
-    tests = [one.test for one in _affordable(_mentioning(change, ran))]
+    """Import a mutant in the place of its module, in this process, and run tests of it.
+
+    Those that name it come first, and by themselves: others have more to import.
+    """
+    word = _word_of(change)
+    naming = [
+        one.test for one in _affordable(each for each in ran if word.search(_text_of(each.test)))
+    ]
+    others = [one.test for one in _affordable(_mentioning(change, ran)) if one.test not in naming]
     module = f"tacit.{change.file[:-3].replace('/', '.')}"
     MutantFinder(module, change.source).put_first()
     import_loops(group)
     _limit(60 + LONGEST_MUTANT)
-    code = pytest.main([*OPTIONS, "-x", *tests]) if tests else 0
-    os._exit(0 if code in (0, 5) else 1)
+    for tests in filter(None, (naming, others)):
+        outcomes = Outcomes()
+        code = pytest.main([*OPTIONS, "-x", *tests], plugins=[outcomes])
+        if code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
+            _by().write_text((outcomes.failed or ["the tests cannot be imported"])[0])
+            os._exit(1)
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            os._exit(3)  # pytest did not run: nothing is known of the mutant
+    os._exit(0)
 
 
 def in_forks(
@@ -247,14 +306,14 @@ def _read(path: Path) -> str:
 
 
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=60", "-m", "not slow",
-           "--durations=0", "--tb=no",
-           "-W", "ignore:overflow encountered:RuntimeWarning"]  # fmt: skip
+           "-k", f"not ({CONFIG['tacit']['without']})", "--durations=0", "--tb=no",
+           "-W", "ignore:overflow encountered:RuntimeWarning",
+           "-W", "ignore:invalid value encountered:RuntimeWarning",
+           "-W", "ignore:divide by zero encountered:RuntimeWarning"]  # fmt: skip
 
 
-def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
-    """The tests that run a line with a name that the changed statement sets."""
-    import ast
-
+def _word_of(change: Change) -> re.Pattern[str]:
+    """What names the thing that a changed statement sets."""
     tree = ast.parse((SOURCE / change.file).read_text())
     around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt)
               and n.lineno - len(getattr(n, "decorator_list", ())) <= change.line
@@ -263,17 +322,63 @@ def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
     names = {n.id for n in ast.walk(innermost) if isinstance(n, ast.Name)}
     if isinstance(innermost, ast.FunctionDef | ast.ClassDef):
         names = {innermost.name}
-    word = re.compile(rf"\b({'|'.join(map(re.escape, names - {'float', 'int', 'np', 'math'}))})\b")
-    places = {
-        (str(path.relative_to(SOURCE)), number)
-        for path in SOURCE.rglob("*.py")
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        if word.search(line)
-    }
+    elif len(around) == 1 and isinstance(innermost, ast.Assign | ast.AnnAssign):
+        names = _computed_from(_set_by(innermost))
+    return re.compile(rf"\b({'|'.join(map(re.escape, names - {'float', 'int', 'np', 'math'}))})\b")
+
+
+def _mentioning(change: Change, ran: list[Ran]) -> list[Ran]:
+    """The tests that name what the changed statement sets, or run a line with such a name."""
+    word = _word_of(change)
+    places = {(file, number) for file, number, line in _source_lines() if word.search(line)}
     return [
         one for one in ran
-        if any((file, line) in places for file, lines in one.lines.items() for line in lines)
+        if word.search(_text_of(one.test))
+        or any((file, line) in places for file, lines in one.lines.items() for line in lines)
     ]  # fmt: skip
+
+
+def _text_of(test: str) -> str:
+    """The source of a test function."""
+    path, _, name = test.partition("::")
+    return _functions_of(path).get(name.partition("[")[0].rpartition("::")[2], "")
+
+
+@cache
+def _functions_of(path: str) -> dict[str, str]:
+    """The source of every function of a file."""
+    nodes = ast.walk(ast.parse((ROOT / path).read_text()))
+    return {each.name: ast.unparse(each) for each in nodes if isinstance(each, ast.FunctionDef)}
+
+
+def _set_by(statement: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(statement)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # fmt: skip
+
+
+@cache
+def _constants() -> list[tuple[str, set[str]]]:
+    """Every statement of the package that sets constants, and which."""
+    trees = (ast.parse(path.read_text()) for path in SOURCE.rglob("*.py"))
+    return [(ast.unparse(each), _set_by(each)) for tree in trees for each in tree.body
+            if isinstance(each, ast.Assign | ast.AnnAssign)]  # fmt: skip
+
+
+@cache
+def _source_lines() -> list[tuple[str, int, str]]:
+    return [(str(path.relative_to(SOURCE)), number, line) for path in SOURCE.rglob("*.py")
+            for number, line in enumerate(path.read_text().splitlines(), 1)]  # fmt: skip
+
+
+def _computed_from(names: set[str]) -> set[str]:
+    """Constants, and all constants of the package that are computed from them."""
+    while True:
+        word = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+        found = names.union(*(sets for text, sets in _constants() if word.search(text)))
+        found.discard("__all__")
+        if found == names:
+            return names
+        names = found
 
 
 def _affordable(tests: Iterable[Ran]) -> list[Ran]:
@@ -305,9 +410,8 @@ def _note(results: Path, change: Change, outcome: str, by: str) -> None:
 
 
 def tests_of(group: str) -> list[Ran]:
-    """What is known of the tests of a group."""
-    places = sorted(PLACE.glob(f"{group}.tests-*.jsonl"))
-    return [Ran(*one) for path in places for one in _lines(path)]
+    """What is known of the tests of a group; some may be gone by now."""
+    return [Ran(*one) for one in _lines(PLACE / f"{group}.tests.jsonl")]
 
 
 def _lines(path: Path) -> list[Any]:
@@ -321,12 +425,16 @@ def latest(results: Path) -> dict[str, str]:
     return {one[0]: one[2] for one in _lines(results)}
 
 
-def run_group(group: str, files: list[str], again: Callable[[str], bool]) -> None:
-    """Test the mutants of some files: all of which nothing is known, or that are asked for."""
+def run_group(group: str, files: list[str], wanted: tuple[str, ...]) -> None:
+    """Test the mutants of some files of which is known what is wanted; "" is nothing.
+
+    Survivors that are listed as harmless are not tested again.
+    """
     results = PLACE / f"{group}.jsonl"
     known = latest(results)
     changes = [change for file in files for change in changes_of(SOURCE / file, file, PLACE)
-               if again(known.get(change.key, ""))]  # fmt: skip
+               if known.get(change.key, "") in wanted
+               and not (known.get(change.key) == SURVIVED and change.key in LISTED)]  # fmt: skip
     sys.stderr.write(f"{group}: {len(changes)} mutants\n")
 
     def quickly() -> None:
@@ -352,10 +460,10 @@ def main() -> None:
     for module in NEEDED_BY_ALL:
         with suppress(ImportError):
             import_module(module)
-    wanted = ("", SURVIVED) if asked.survivors else ("",)
+    wanted = ("", AT_IMPORT, SURVIVED) if asked.survivors else ("", AT_IMPORT)
     for group in asked.groups:
         files = [file for file in GROUPS[group]["files"] if not asked.files or file in asked.files]
-        run_group(group, files, lambda outcome: outcome in wanted)
+        run_group(group, files, wanted)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.paper.recorded import recorded_noise
 from tests.paper.test_algorithm_1 import problem
-from tests.privacy.test_sensitivity import change, opposites, plain
+from tests.support.attack import (
+    change,
+    opposites,
+    plain,
+)
+from tests.support.recorded import recorded_noise
 
 import tacit
 from tacit.estimation.eigen import oja, start_block

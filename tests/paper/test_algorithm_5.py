@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.paper.recorded import recorded_noise
 from tests.paper.test_algorithm_1 import problem
+from tests.support.recorded import recorded_noise
 
 import tacit
 from tacit.algorithms.projected_gradient import longest_filled_rows, project_on_ball

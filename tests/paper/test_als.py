@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.paper.recorded import recorded_noise
 from tests.paper.test_algorithm_1 import problem
+from tests.support.recorded import recorded_noise
 
 import tacit
 

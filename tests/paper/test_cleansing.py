@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.paper.recorded import recorded_noise
+from tests.support.recorded import recorded_noise
 
 import tacit
 from tacit.algorithms.cleansing import _shrunk_to_averages

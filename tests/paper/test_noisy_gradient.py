@@ -9,9 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.paper.recorded import recorded_noise
 from tests.paper.test_algorithm_1 import problem
-from tests.privacy.test_sensitivity import ITEMS, Row, random_row, summed
+from tests.support.attack import (
+    ITEMS,
+    Row,
+    random_row,
+    summed,
+)
+from tests.support.recorded import recorded_noise
 
 import tacit
 from tacit.trusted.rows import RowBounds

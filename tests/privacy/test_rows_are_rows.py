@@ -58,6 +58,13 @@ WRONG: dict[str, Ratings] = {
 }
 
 
+@pytest.fixture(params=["in one go", "by all cores"], autouse=True)
+def _looked_at(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are looked at in one go, many by all cores."""
+    if request.param == "by all cores":
+        monkeypatch.setattr(rows_module, "_FEW", 0)
+
+
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_no_set_of_rows_is_refused(case: str) -> None:
     with pytest.raises(DataError, match="from_") as caught:

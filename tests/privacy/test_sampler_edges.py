@@ -103,6 +103,20 @@ def test_a_cell_of_the_tail_ends_the_loop_and_says_so() -> None:
     assert cell_of([ONES] * DIGITS)[::2] == (CELLS, SOUND)
 
 
+def test_a_tape_that_comes_to_its_end_is_sound() -> None:
+    """As many values as fit before the reserve is touched; the rest needs another tape."""
+    words = np.random.Philox(9).random_raw(RESERVE + 200)
+    values = np.full(500, 7, np.int64)
+    filled, state = fill(values, 0, 40, _cell_table(), words)
+    assert state == SOUND
+    assert 30 < filled < 80
+    assert (values[filled:] == 7).all()
+    assert len(set(values[:filled].tolist())) == filled
+    assert fill(values, 0, 40, _cell_table(), words[: RESERVE - 1]) == (0, SOUND)
+    one, state = fill(values, 0, 40, _cell_table(), words[:RESERVE])
+    assert (one, state) == (1, SOUND)
+
+
 class Forced(SeededNoiseUnsafe):
     """The first deviate is so near to one that the table gives the tail."""
 
@@ -119,8 +133,8 @@ def test_a_value_of_the_tail_is_kept_or_begun_anew(
     drawn: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is rejected is drawn again from the table, and the value beside it is another."""
-    first = drawn[0]
-    monkeypatch.setattr(sampler, "floor_tail_normal", lambda *_: drawn.pop(0))
+    first, given = drawn[0], iter(drawn)
+    monkeypatch.setattr(sampler, "floor_tail_normal", lambda *_: next(given))
     values = floor_normals(Forced(1), 3, 52)
     assert (values[0] == first) == (first is not None)
     assert np.abs(values[first is not None :]).max() < 6 << 52
@@ -140,6 +154,15 @@ def test_idealised_values_are_those_of_the_middle_of_their_interval() -> None:
     for word in (0, 1 << 11, 5 << 11, 1 << 62):
         middle = ((word >> 11) + 0.5) / 2.0**53
         assert value(word) == np.floor(special.ndtri(middle) * 2.0**40)
+
+
+def test_seeded_words_are_those_of_release_zero_until_another_begins() -> None:
+    source = SeededNoiseUnsafe(5)
+    expected = np.random.Philox(np.random.SeedSequence([5, 0])).random_raw(7)
+    assert np.array_equal(source.words(7), expected)
+    source.start(3)
+    expected = np.random.Philox(np.random.SeedSequence([5, 3])).random_raw(7)
+    assert np.array_equal(source.words(7), expected)
 
 
 def test_only_the_systems_words_are_secure() -> None:
@@ -169,6 +192,22 @@ def test_the_factors_of_an_acceptance_in_the_tail_give_its_exponent(
     assert whole + 1 <= size
 
 
+@pytest.mark.parametrize(("first", "kept"), [(4, True), (5, True), (7, False)])
+def test_thinning_in_the_tail_goes_on_to_the_part(first: int, kept: bool) -> None:
+    """Where the whole number is met exactly, a fresh deviate below the part decides."""
+    met = 3 << 55  # of 512
+
+    def thinned(*words: int, part: Deviate | None = None) -> bool:
+        return bool(normal_tail._thinned(iter(words), 3, part, 512))
+
+    assert thinned(met, first, 7, part=Deviate(iter([6, 5]))) is kept
+    assert thinned(met, 6, 4, part=Deviate(iter([6, 5])))
+    assert not thinned(met, 6, 6, part=Deviate(iter([6, 5])))
+    assert thinned(met - 1)
+    assert not thinned(met + (1 << 55))
+    assert not thinned(met)
+
+
 def test_no_cell_is_at_the_furthest(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
 
@@ -188,3 +227,13 @@ def test_a_value_of_the_tail_begins_with_the_first_digits(monkeypatch: pytest.Mo
     monkeypatch.setattr(normal_tail, "tail_cell", lambda _: 300)
     monkeypatch.setattr(normal_tail, "accept", lambda _words, _cell, x: x.place(2) == 7)
     assert floor_tail_normal(iter([5 << 32, 6, 7, 0]), 52) == (300 << 48) + (5 << 16)
+
+
+def test_a_value_of_the_tail_fills_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two would release a number that nobody drew."""
+    values, source = np.zeros(3, np.int64), SeededNoiseUnsafe(1)
+    monkeypatch.setattr(sampler, "floor_tail_normal", lambda *_: 5)
+    assert sampler._fill_from_tail(values, 1, 52, source) == 2
+    assert values.tolist() == [0, 5, 0]
+    monkeypatch.setattr(sampler, "floor_tail_normal", lambda *_: None)
+    assert sampler._fill_from_tail(values, 2, 52, source) == 2

@@ -7,29 +7,30 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import polars as pl
 import pytest
+from tests.support.attack import (
+    CATALOGUE,
+    ITEMS,
+    RANGE,
+    SLACK,
+    Row,
+    assert_hers_is_the_whole_change,
+    assert_no_order_matters,
+    bystanders,
+    change,
+    climb,
+    opposites,
+    plain,
+    random_row,
+    ratings_of,
+    step,
+)
 
-from tacit import Catalogue, Ratings, ThreadEngine
+from tacit import Ratings, ThreadEngine
 from tacit.trusted.local_state import RankOneStep
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Statistic
 from tacit.trusted.statistics import ItemSums, ResidualCovariance, UserCount
-
-ITEMS, OTHERS = 10, 6
-RANGE = (1.0, 5.0)
-CATALOGUE = Catalogue(list(range(ITEMS)), public=True)
-Row = dict[int, float]
-
-
-def ratings_of(rows: list[Row]) -> Ratings:
-    """What `Ratings.from_arrays` makes of these rows, without its checks: attacks need many."""
-    kept = [sorted(row.items()) for row in rows if row]  # nothing tells of a user without ratings
-    pairs = [pair for row in kept for pair in row]
-    indptr = np.cumsum([0, *map(len, kept)], dtype=np.int64)
-    items = np.array([item for item, _ in pairs], dtype=np.uint16)
-    values = np.array([value for _, value in pairs], dtype=np.float32)
-    return Ratings(RANGE, CATALOGUE, pl.Series(range(len(kept))), indptr, items, values)
 
 
 def test_rows_are_as_from_arrays_makes_them() -> None:
@@ -43,42 +44,8 @@ def test_rows_are_as_from_arrays_makes_them() -> None:
         assert np.array_equal(one, other)
 
 
-def bystanders(rng: np.random.Generator) -> list[Row]:
-    return [random_row(rng) for _ in range(OTHERS)]
-
-
-def random_row(rng: np.random.Generator) -> Row:
-    items = rng.choice(ITEMS, rng.integers(1, ITEMS + 1), replace=False)
-    extreme = rng.random() < 0.7
-    values = rng.choice([1.0, 5.0], items.size) if extreme else rng.uniform(1, 5, items.size)
-    return {int(item): float(value) for item, value in zip(items, values, strict=True)}
-
-
-def summed(statistic: Statistic, rows: list[Row]) -> np.ndarray:
-    engine = ThreadEngine(1)
-    engine.take(ratings_of(rows))
-    unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
-    return engine.sum(statistic, unit)._exact_sum * unit
-
-
-def change(statistic: Statistic, others: list[Row], before: Row, after: Row | None) -> float:
-    """How far the sum moves when one user's row `before` becomes `after` (None: she is gone)."""
-    left = summed(statistic, [before, *others])
-    right = summed(statistic, [after, *others] if after is not None else others)
-    return float(np.linalg.norm(left - right))
-
-
-def step(seed: int, norm: float) -> RankOneStep:
-    direction = np.random.default_rng(seed).standard_normal(ITEMS)
-    return RankOneStep(direction / np.linalg.norm(direction), 1.5, 0.8, norm)
-
-
 def bounds(most: int | None = 4, norm: float = 3.0) -> RowBounds:
     return RowBounds(most, np.full(ITEMS, 3.0), True, norm)
-
-
-def plain(most: int | None = 4, norm: float = 3.0) -> RowBounds:
-    return RowBounds(most, np.full(ITEMS, 3.0), False, norm)
 
 
 CASES: dict[str, Callable[[], Statistic]] = {
@@ -98,34 +65,6 @@ CASES: dict[str, Callable[[], Statistic]] = {
     "item sums of few ratings": lambda: ItemSums(plain(most=3), RANGE),
     "user count": UserCount,
 }
-SLACK = 1 + 1e-12
-
-
-def climb(statistic: Statistic, rng: np.random.Generator, replace: bool) -> float:
-    """Search for the worst pair: random starts, then moves that make the change larger."""
-    others = bystanders(rng)
-    best = 0.0
-    for _ in range(6):
-        before, after = random_row(rng), random_row(rng) if replace else None
-        here = change(statistic, others, before, after)
-        for _ in range(40):
-            tried = mutated(before, rng), mutated(after, rng) if after else None
-            there = change(statistic, others, *tried)
-            if there >= here:
-                (before, after), here = tried, there
-        best = max(best, here)
-    return best
-
-
-def mutated(row: Row | None, rng: np.random.Generator) -> Row:
-    row = dict(row or {})
-    for _ in range(int(rng.integers(1, 4))):
-        item = int(rng.integers(ITEMS))
-        if item in row and len(row) > 1 and rng.random() < 0.4:
-            del row[item]
-        else:
-            row[item] = float(rng.choice([1.0, 5.0, rng.uniform(1, 5)]))
-    return row
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -135,14 +74,6 @@ def test_no_neighbour_moves_a_sum_further_than_stated(case: str) -> None:
     stated = statistic.sensitivity
     assert climb(statistic, rng, replace=False) <= stated.add_remove * SLACK
     assert climb(statistic, rng, replace=True) <= stated.replace * SLACK
-
-
-def opposites(count: int, flip: bool) -> tuple[Row, Row]:
-    """Two rows at the ends of the range, on the same items or on others."""
-    items = range(count)
-    before = dict.fromkeys(items, 5.0)
-    after = dict.fromkeys(items, 1.0) if flip else {item + count: 5.0 for item in items}
-    return before, after
 
 
 def test_the_covariance_bound_is_reached() -> None:
@@ -185,14 +116,7 @@ def test_a_forgotten_contribution_cap_would_be_noticed() -> None:
 
 def test_a_users_row_moves_nobody_elses_term() -> None:
     """Her term is the whole difference: with everyone else removed, the change is the same."""
-    statistic = CASES["covariance after steps"]()
-    rng = np.random.default_rng(5)
-    others = bystanders(rng)
-    for _ in range(20):
-        before, after = random_row(rng), random_row(rng)
-        together = summed(statistic, [before, *others]) - summed(statistic, [after, *others])
-        alone = summed(statistic, [before, {0: 3.0}]) - summed(statistic, [after, {0: 3.0}])
-        assert np.array_equal(together, alone)
+    assert_hers_is_the_whole_change(CASES["covariance after steps"](), pairs=20)
 
 
 def test_clipping_holds_in_integers_however_coarse_the_grid() -> None:
@@ -230,30 +154,6 @@ def test_a_gain_that_overflows_moves_nobody_beyond_the_bound() -> None:
     assert climb(statistic, np.random.default_rng(13), replace=True) <= (
         statistic.sensitivity.replace * SLACK
     )
-
-
-def assert_hers_is_the_whole_change(statistic: Statistic) -> None:
-    """A row moves nobody else's term: with everyone else removed, the change is the same."""
-    rng = np.random.default_rng(5)
-    others = bystanders(rng)
-    for _ in range(10):
-        before, after = random_row(rng), random_row(rng)
-        together = summed(statistic, [before, *others]) - summed(statistic, [after, *others])
-        alone = summed(statistic, [before, {0: 3.0}]) - summed(statistic, [after, {0: 3.0}])
-        assert np.array_equal(together, alone)
-
-
-def assert_no_order_matters(statistic: Statistic, bits: int) -> None:
-    """Sums are the same integers whatever the threads and the order of users."""
-    rows = [random_row(np.random.default_rng(seed)) for seed in range(40)]
-    unit = statistic.max_entry * 2.0**-bits
-    results = []
-    for threads, order in ((1, rows), (3, rows), (2, rows[::-1])):
-        engine = ThreadEngine(threads)
-        engine.take(ratings_of(order))
-        results.append(engine.sum(statistic, unit)._exact_sum)
-    assert np.array_equal(results[0], results[1])
-    assert np.array_equal(results[0], results[2])
 
 
 @pytest.mark.parametrize("case", CASES)

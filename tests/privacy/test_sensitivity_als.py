@@ -8,20 +8,23 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.privacy.test_sensitivity import (
+from tests.support.attack import (
+    CLOSE,
     ITEMS,
     SLACK,
     Row,
     bystanders,
     change,
-    mutated,
+    evolve,
+    exact_sum,
+    furthest,
     random_row,
     ratings_of,
+    structured_pairs,
     summed,
 )
-from tests.privacy.test_sensitivity_more import CLOSE, furthest, structured_pairs
 
-from tacit import PrivacyError, ThreadEngine
+from tacit import PrivacyError
 from tacit.trusted.rows import RowBounds, Rows, Run
 from tacit.trusted.statistics import NormalEquations, equations_sensitivity
 
@@ -108,20 +111,6 @@ def terms(statistic: NormalEquations, rows: list[Row], bits: int = 40) -> np.nda
     return np.array(own)
 
 
-def evolve(statistic: NormalEquations, rng: np.random.Generator) -> tuple[float, float]:
-    """Search for the worst rows: of many, the longest and the furthest apart live on and change."""
-    rows = [random_row(rng) for _ in range(16)]
-    longest, distance = 0.0, 0.0
-    for _ in range(12):
-        own = terms(statistic, rows)
-        one_user, pair, *parents = furthest(own)
-        longest, distance = max(longest, one_user), max(distance, pair)
-        parents.append(int(np.argmax(np.linalg.norm(own, axis=1))))
-        best = [rows[parent] for parent in parents]
-        rows = [*best, *(mutated(row, rng) for row in best for _ in range(4))]
-    return longest, distance
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_no_neighbour_moves_a_sum_further_than_stated(case: str) -> None:
     statistic = CASES[case]()
@@ -129,7 +118,7 @@ def test_no_neighbour_moves_a_sum_further_than_stated(case: str) -> None:
     designed = [row for pair in structured_pairs() for row in pair]
     designed += [row for ratio in RATIOS for row in worst_pair(ratio)]
     tried = [furthest(terms(statistic, [*designed, *(random_row(rng) for _ in range(20))]))[:2]]
-    tried.append(evolve(statistic, rng))
+    tried.append(evolve(lambda rows: terms(statistic, rows), rng, turns=12, children=4))
     assert max(longest for longest, _ in tried) <= statistic.sensitivity.add_remove * SLACK
     assert max(distance for _, distance in tried) <= statistic.sensitivity.replace * SLACK
 
@@ -203,12 +192,6 @@ def test_bounds_hold_in_integers_however_coarse_or_fine_the_grid(case: str) -> N
         assert longest <= statistic.sensitivity.add_remove * SLACK
         assert distance <= statistic.sensitivity.replace * SLACK
         assert np.abs(terms(statistic, rows, bits)).max() <= statistic.max_entry * SLACK
-
-
-def exact_sum(statistic: NormalEquations, rows: list[Row], threads: int) -> np.ndarray:
-    engine = ThreadEngine(threads)
-    engine.take(ratings_of(rows))
-    return engine.sum(statistic, statistic.max_entry * 2.0**-40)._exact_sum
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

@@ -5,23 +5,27 @@ random, by climbing or by design; and some pair comes within 3 % of it, or noise
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.privacy.test_sensitivity import (
+from tests.support.attack import (
+    CLOSE,
     ITEMS,
     RANGE,
     SLACK,
     Row,
     bystanders,
     change,
-    mutated,
+    evolve,
+    exact_sum,
+    furthest,
     opposites,
     plain,
     random_row,
     ratings_of,
     step,
+    structured_pairs,
     summed,
 )
 
@@ -38,8 +42,6 @@ from tacit.trusted.statistics import (
     ResidualEnergy,
     ResidualProduct,
 )
-
-CLOSE = 0.97
 
 
 def block(columns: int, seed: int = 0) -> np.ndarray:
@@ -141,20 +143,6 @@ CASES: dict[str, Callable[[], Statistic]] = {
 }
 
 
-def structured_pairs() -> Iterator[tuple[Row, Row]]:
-    """Neighbours by design: all or few ratings, at the ends of the range, alike or apart."""
-    everything = {item: RANGE[item % 2] for item in range(ITEMS)}
-    turned = {item: RANGE[1 - item % 2] for item in range(ITEMS)}
-    for count in (1, 2, 4, 5):
-        yield opposites(count, flip=True)
-        yield opposites(count, flip=False)
-        yield everything, dict.fromkeys(range(count), 5.0)
-        yield {**dict.fromkeys(range(count), 5.0), count: 1.0}, turned
-    yield everything, turned
-    yield everything, dict.fromkeys(range(ITEMS), 3.0)
-    yield {0: 5.0, 1: 3.0}, {0: 3.0, 1: 5.0}
-
-
 def terms(statistic: Statistic, rows: list[Row], bits: int = 40) -> np.ndarray:
     """Return every user's own term, one after another: all that she can move by being there.
 
@@ -176,28 +164,6 @@ def terms(statistic: Statistic, rows: list[Row], bits: int = 40) -> np.ndarray:
     return own.reshape(len(rows), -1)
 
 
-def furthest(own: np.ndarray) -> tuple[float, float, int, int]:
-    """Return the longest term, the largest distance of two, and which two those are."""
-    apart = np.linalg.norm(own[:, None] - own[None], axis=2)
-    one, other = np.unravel_index(np.argmax(apart), apart.shape)
-    return float(np.max(np.linalg.norm(own, axis=1))), float(apart.max()), int(one), int(other)
-
-
-def evolve(statistic: Statistic, rng: np.random.Generator) -> tuple[float, float]:
-    """Search for the worst rows: of many, the longest and the furthest apart live on and change."""
-    rows = [random_row(rng) for _ in range(24)]
-    longest, distance = 0.0, 0.0
-    for _ in range(25):
-        own = terms(statistic, rows)
-        one_user, pair, *parents = furthest(own)
-        longest, distance = max(longest, one_user), max(distance, pair)
-        parents.append(int(np.argmax(np.linalg.norm(own, axis=1))))
-        best = [rows[parent] for parent in parents]
-        rows = [*best, *(mutated(row, rng) for row in best for _ in range(7))]
-        rows += [random_row(rng) for _ in range(4)]
-    return longest, distance
-
-
 COUNTS = {case for case in CASES if case.startswith("rating count")}  # they have no ranges
 SUMS = [case for case in CASES if case not in COUNTS]
 
@@ -210,7 +176,7 @@ def test_no_neighbour_moves_a_sum_further_than_stated(case: str) -> None:
     rng = np.random.default_rng(21)
     designed = [row for pair in structured_pairs() for row in pair]
     tried = [furthest(terms(statistic, [*designed, *(random_row(rng) for _ in range(40))]))[:2]]
-    tried += [evolve(statistic, rng) for _ in range(2)]
+    tried += [evolve(lambda rows: terms(statistic, rows), rng) for _ in range(2)]
     assert max(longest for longest, _ in tried) <= stated.add_remove * SLACK
     assert max(distance for _, distance in tried) <= stated.replace * SLACK
 
@@ -420,7 +386,8 @@ def test_a_bound_that_does_not_hold_is_found_out(
     worst = max(change(loose, others, *pair) for pair in structured_pairs())
     assert worst > 1.2 * stated.sensitivity.replace
     if not isinstance(loose, RatingCount):
-        distances = [evolve(loose, np.random.default_rng(seed))[1] for seed in range(4)]
+        rngs = map(np.random.default_rng, range(4))
+        distances = [evolve(lambda rows: terms(loose, rows), rng)[1] for rng in rngs]
         assert max(distances) > 1.2 * stated.sensitivity.replace
 
 
@@ -436,13 +403,6 @@ def test_bounds_hold_in_integers_however_coarse_or_fine_the_grid(case: str) -> N
         longest, distance, *_ = furthest(terms(statistic, rows, bits))
         assert longest <= stated.add_remove * SLACK
         assert distance <= stated.replace * SLACK
-
-
-def exact_sum(statistic: Statistic, rows: list[Row], threads: int) -> np.ndarray:
-    engine = ThreadEngine(threads)
-    engine.take(ratings_of(rows))
-    unit = statistic.max_entry * 2.0 ** -min(40, statistic.term_bits)
-    return engine.sum(statistic, unit)._exact_sum
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -19,7 +19,12 @@ from tests.privacy import (
     test_sensitivity_more,
     test_sensitivity_preparation,
 )
-from tests.privacy.test_sensitivity import ITEMS, RANGE, SLACK, bystanders
+from tests.support.attack import (
+    ITEMS,
+    RANGE,
+    SLACK,
+    bystanders,
+)
 
 import tacit
 from tacit.accounting.budget import Neighbours, Sensitivity

@@ -17,7 +17,14 @@ from tests.privacy import (
     test_sensitivity_preparation,
 )
 from tests.privacy.test_mechanism import BOUND, Silence, SilentEngine
-from tests.privacy.test_sensitivity import ITEMS, RANGE, Row, plain, random_row, ratings_of
+from tests.support.attack import (
+    ITEMS,
+    RANGE,
+    Row,
+    plain,
+    random_row,
+    ratings_of,
+)
 
 import tacit
 from tacit.accounting.ledger import Ledger

@@ -3,13 +3,15 @@
 It knows public numbers only. All releases of a fit are reserved before any data is read; each
 is spent before its noise is drawn; and what was not reserved cannot be spent.
 
-Two things may be left open until they are known, at a cost that is fixed in advance: how large the
-sensitivity of a release is (`reserve(..., scaled=True)`: the noise grows and shrinks with it), and
-which releases a step of a fit makes (`part`: a share of the budget that is set aside as a whole).
-Neither can make a release cost more than was set aside for it.
+Three things may be left open until they are known: how large the sensitivity of a release is
+(`reserve(..., scaled=True)`: the noise grows and shrinks with it), which releases a step of a fit
+makes (`part`: a share of the budget that is set aside as a whole), and how releases that are
+reserved and not yet spent divide what is set aside for them (`redivide`). None of it can make
+releases cost more together than was set aside for them.
 """
 
 import math
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -149,6 +151,49 @@ class Ledger:
         self._book.plans[full] = plan
         return plan.entry
 
+    def redivide(self, shares: Mapping[Release, float]) -> None:
+        """Give releases that are reserved here and not spent other shares; no more in total.
+
+        The shares may follow from earlier releases: costs that are chosen on the way add up as
+        fixed ones do, as long as their sum is bounded in advance (docs/privacy/proofs.md). All
+        releases must be `scaled` ones.
+
+        >>> from tacit.accounting.release import ReleaseKind
+        >>> ledger = Ledger(PrivacyBudget(epsilon=1.0))
+        >>> one, two = Release(ReleaseKind.COVARIANCE, (1,)), Release(ReleaseKind.GRADIENT, (1,))
+        >>> for release in (one, two):
+        ...     _ = ledger.reserve(release, Sensitivity(1.0, 2.0), share=0.5, scaled=True)
+        >>> ledger.redivide({one: 0.9, two: 0.1})
+        >>> round(ledger.planned(one).mu / ledger.planned(two).mu, 6)
+        3.0
+        """
+        old = {release: self._open_plan(release) for release in shares}
+        for release, share in shares.items():
+            _check_share(f"release {release.name!r}", share)
+        new = {
+            release: replace(plan, entry=_with_share(plan, shares[release]), share=shares[release])
+            for release, plan in old.items()
+        }
+        before, after = _total_cost(old.values()), _total_cost(new.values())
+        if self.private and after > before * (1 + _ROUNDING):
+            raise PrivacyError(
+                "releases cannot be given more together than was reserved for them; nothing changed"
+            )
+        self._taken.append(after - before if self.private else 0.0)
+        self._book.plans.update({self._here(release): plan for release, plan in new.items()})
+
+    def _open_plan(self, release: Release) -> "_Reservation":
+        """Return the reservation of a release that may still be given another share."""
+        full = self._here(release)
+        plan = self._book.plans.get(full)
+        spent = full in (entry.release for entry in self._book.spent)
+        if plan is None or spent or not plan.scaled:
+            raise PrivacyError(
+                f"release {full.name!r} is not reserved as a scaled one, or is spent already; its "
+                "share cannot change"
+            )
+        return plan
+
     def planned(self, release: Release, sensitivity: Sensitivity | None = None) -> Entry:
         """Return what a release that is reserved here would be, with this sensitivity."""
         full = self._here(release)
@@ -203,6 +248,16 @@ class Ledger:
         if self.budget is None:
             return sensitivity.replace
         return sensitivity.under(self.budget.neighbours)
+
+
+def _with_share(plan: _Reservation, share: float) -> Entry:
+    """Return a reserved release with the noise of another share."""
+    return replace(plan.entry, noise_sd=plan.entry.noise_sd * math.sqrt(plan.share / share))
+
+
+def _total_cost(plans: Iterable[_Reservation]) -> float:
+    """Return what reservations cost together, as a squared mu."""
+    return math.fsum(plan.entry.mu**2 for plan in plans)
 
 
 def _check_share(what: str, share: float) -> None:

@@ -11,9 +11,10 @@ from tacit._validate import Count, Range, Seed, Validated
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.moments import Learned, Moments
+from tacit.algorithms.moments import MOMENT, Learned, Moments
 from tacit.algorithms.preparation import public_settings
 from tacit.estimation.choice import ChoiceFactors, choice_factors
+from tacit.estimation.cooccurrence import CoRatings
 from tacit.estimation.latent import (
     FactorMoments,
     LatentEstimate,
@@ -24,7 +25,6 @@ from tacit.estimation.latent import (
     padded,
     prior_step,
     rescaled,
-    turned,
 )
 from tacit.estimation.spiked_covariance import MOST_DIRECTIONS, best_known
 from tacit.models.latent import LatentFactorRule, choice_weights
@@ -33,7 +33,7 @@ from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import any_vector, outer_product
 
-__all__ = ["LatentFactors", "Shares", "shares_of"]
+__all__ = ["LatentFactors", "Shares", "by_density", "shares_of"]
 
 Floats = NDArray[np.float64]
 Step = Literal["auto", "gradient", "equations"]
@@ -41,6 +41,7 @@ Step = Literal["auto", "gradient", "equations"]
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _USERS = 50_000  # what shares are for where the number of users is protected
 _LEGIBLE = 60.0  # of users times mu over sqrt(items): then half of the full shares go to matrices
+_COVARIANCE, _CHOICE = 0.40, 0.20  # of the budget, where matrices are legible
 _ROUNDS = {"gradient": 3, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
 _FIRST_GAIN = 2.0  # of the first regression on choice: posterior means are shrunk
@@ -78,17 +79,34 @@ def shares_of(facts: Facts) -> Shares:
     """Return how the budget is divided, by public numbers only.
 
     Items-by-items matrices are legible where users x mu is large beside sqrt(items). Where it is
-    not, item means are what there is to learn, and more of the budget goes to them.
+    not, item means are what there is to learn, and more of the budget goes to them. What is not for
+    spreads, weights and effects is divided anew once it is known how many ratings people have.
     """
     users = _USERS if facts.n_users is None else facts.n_users
     mu = math.inf if facts.budget is None else facts.budget.mu
     legible = 1.0 / (1.0 + _LEGIBLE * math.sqrt(facts.n_items) / (users * mu))
-    covariance, choice, moments, steps = 0.26 * legible, 0.28 * legible, 0.04, 0.30
+    covariance, choice, moments, steps = _COVARIANCE * legible, _CHOICE * legible, 0.03, 0.24
     spreads = 0.02
     rest = 1.0 - spreads - covariance - choice - moments - steps
     weights, effects = 0.3 * rest, min(0.7 * rest, 0.3)
     steps += rest - weights - effects  # gradients tell item means too
     return Shares(spreads, weights, effects, covariance, choice, moments, steps)
+
+
+def by_density(shares: Shares, rated: CoRatings) -> Shares:
+    """Divide what is left for matrices and rounds by the density of the ratings.
+
+    With density d/n an entry of F is off by about sqrt(d/n) times as much after a round of
+    gradients as it is from a covariance of the same share: where people rate most of the items the
+    covariance tells more, and where they rate few of them the rounds do.
+    """
+    sizes = rated.stratum_sizes
+    length = float(sizes @ rated.lengths / sizes.sum())
+    dense = math.sqrt(min(1.0, length / rated.weights.size))
+    legible = shares.covariance / _COVARIANCE
+    covariance, choice = (0.18 + 0.7 * dense) * legible, (0.28 - 0.26 * dense) * legible
+    steps = shares.covariance + shares.choice + shares.steps - covariance - choice
+    return shares._replace(covariance=covariance, choice=choice, steps=steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,11 +160,11 @@ class LatentFactors(Validated):
         shares = shares_of(facts)
         self._moments(shares).reserve_with(ledger, facts, shares.covariance)
         pairs = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0)
-        ledger.reserve(_PAIRS, pairs.sensitivity, shares.choice)
+        ledger.reserve(_PAIRS, pairs.sensitivity, shares.choice, scaled=True)
         looks, rounds = self._looks(facts), self._rounds(facts)
-        for look in range(1, looks + 1):
+        for look in _upto(looks):
             ledger.reserve(_moments(look), outer_product(1.0), shares.moments / looks, scaled=True)
-        for step in range(1, rounds + 1):
+        for step in _upto(rounds):
             release = self._step_release(facts, step)
             ledger.reserve(release, any_vector(1.0), shares.steps / rounds, scaled=True)
 
@@ -177,7 +195,9 @@ class LatentFactors(Validated):
 
     def _start(self, mechanism: Mechanism, facts: Facts) -> _State:
         """Return the start of Moments, choice factors, and no prior from choice yet."""
-        learned = self._moments(shares_of(facts)).learn(mechanism, facts)
+        learned = self._moments(shares_of(facts)).learn(
+            mechanism, facts, lambda rated: self._redivide(mechanism, facts, rated)
+        )
         rated = learned.items.rated
         known = best_known("auto", rated.weights)
         statistic = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0, known)
@@ -191,14 +211,21 @@ class LatentFactors(Validated):
         estimate = LatentEstimate(learned.factors, learned.items.means, learned.noise, prior)
         return _State(learned, found, weights, estimate, np.zeros((rank, rank)))
 
+    def _redivide(self, mechanism: Mechanism, facts: Facts, rated: CoRatings) -> None:
+        """Divide what is left of the budget by the density; the paper's accounting is not for it."""
+        if facts.paper_accounting:
+            return
+        shares, rounds = by_density(shares_of(facts), rated), self._rounds(facts)
+        steps = {self._step_release(facts, each): shares.steps / rounds for each in _upto(rounds)}
+        mechanism.redivide({MOMENT: shares.covariance, _PAIRS: shares.choice} | steps)
+
     def _by_gradients(
         self, mechanism: Mechanism, facts: Facts, state: _State
     ) -> tuple[_State, FactorMoments]:
         """Regress on choice, follow gradients, and regress again; return the last moments."""
         rated = state.learned.items.rated
-        state = state._replace(estimate=turned(state.estimate, rated.shares))
         state, _ = self._look(mechanism, state, 1, _FIRST_GAIN)
-        for number in range(1, self._rounds(facts) + 1):
+        for number in _upto(self._rounds(facts)):
             release = self._step_release(facts, number)
             statistic = statistics.ExpectedGradient(
                 self._bounds(state), self._model(state), self._gradient_clip(state)
@@ -218,7 +245,7 @@ class LatentFactors(Validated):
         state = state._replace(estimate=padded(state.estimate, most, self.start_seed))
         variances = initial_variances(state.estimate, shares)
         rounds = self._rounds(facts)
-        for number in range(1, rounds + 1):
+        for number in _upto(rounds):
             state, _ = self._look(mechanism, state, number, _FIRST_GAIN if number == 1 else 1.0)
             release = self._step_release(facts, number)
             statistic = statistics.ExpectedEquations(
@@ -308,6 +335,10 @@ class LatentFactors(Validated):
     def _step_release(self, facts: Facts, number: int) -> Release:
         equations = self._form(facts) == "equations"
         return Release(ReleaseKind.EQUATIONS if equations else ReleaseKind.GRADIENT, (number,))
+
+
+def _upto(count: int) -> range:
+    return range(1, count + 1)
 
 
 def _moments(number: int) -> Release:

@@ -1,6 +1,7 @@
 """Moments: item means once, one second moment once, and then every user does the work."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -41,7 +42,7 @@ from tacit.trusted.statistics import (
 )
 
 __all__ = [
-    "HEADROOM", "MOST_LOST", "WIDE_HEADROOM", "Items", "Learned", "Moments", "Spreads",
+    "HEADROOM", "MOMENT", "MOST_LOST", "WIDE_HEADROOM", "Items", "Learned", "Moments", "Spreads",
     "spreads_from",
 ]  # fmt: skip
 
@@ -51,7 +52,7 @@ _SPREADS, _WEIGHTS, _EFFECTS = (
     Release(kind)
     for kind in (ReleaseKind.SPREADS, ReleaseKind.ITEM_WEIGHTS, ReleaseKind.ITEM_EFFECTS)
 )
-_MOMENT = Release(ReleaseKind.COVARIANCE, (1,))
+MOMENT = Release(ReleaseKind.COVARIANCE, (1,))
 _VAGUE = 100.0  # prior variance of the overall mean, in half ranges squared
 _LEGIBLE = 0.1  # of the users: noise in the weight of a class that is no more than that
 MOST_LOST = 4.0  # cap on the clipping-bias correction
@@ -162,7 +163,7 @@ class Moments(Validated):
         ledger.reserve(_EFFECTS, effects, self.effect_share, scaled=True)
         if self._by_pairs:
             moment = ResidualCovariance(bounds, (), 1.0).sensitivity
-            ledger.reserve(_MOMENT, moment, moment_share, scaled=True)
+            ledger.reserve(MOMENT, moment, moment_share, scaled=True)
             return
         moment = product_sensitivity(1.0, min(self.columns, facts.n_items))
         for step in range(1, self.steps + 1):
@@ -180,8 +181,17 @@ class Moments(Validated):
             source=ReleaseKind.COVARIANCE if self._by_pairs else ReleaseKind.PRODUCT,
         )
 
-    def learn(self, mechanism: Mechanism, facts: Facts) -> Learned:
-        """Make the releases and return what they tell."""
+    def learn(
+        self,
+        mechanism: Mechanism,
+        facts: Facts,
+        before_moment: Callable[[CoRatings], None] | None = None,
+    ) -> Learned:
+        """Make the releases and return what they tell.
+
+        `before_moment` is called with how often items were rated, before the second moment is
+        released: it may divide what is left of the budget by that.
+        """
         spreads = self._spreads(mechanism, facts)
         items = self._items(mechanism, facts, spreads)
         told = float(items.rated.shares @ (items.means - spreads.overall) ** 2)
@@ -196,6 +206,8 @@ class Moments(Validated):
             most=min(self.rank or MOST_DIRECTIONS, facts.n_items),
             seed=self.start_seed,
         )
+        if before_moment is not None:
+            before_moment(items.rated)
         find = self._by_matrix if self._by_pairs else self._by_products
         return _learned(items, spreads, *find(mechanism, items, spreads, noise_model))
 
@@ -242,8 +254,8 @@ class Moments(Validated):
         rated = items.rated.among(known)
         bounds = self._residuals(items.means, spreads, self._headroom)
         statistic = ResidualCovariance(bounds, (), bounds.norm, known)
-        noise_sd = mechanism.noise_sd(_MOMENT, statistic.sensitivity)
-        moment = mechanism.release(_MOMENT, statistic)
+        noise_sd = mechanism.noise_sd(MOMENT, statistic.sensitivity)
+        moment = mechanism.release(MOMENT, statistic)
         part = float(rated.inverse_counts.sum() / items.rated.inverse_counts.sum())
         lost = self._lost(float(np.trace(moment)) / part, items.rated, spreads)
         moment, noise_sd = lost * moment, lost * noise_sd

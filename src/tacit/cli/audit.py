@@ -160,7 +160,7 @@ def _bar() -> "Iterator[Progress]":
 
         def progress(part: str, done: int, planned: int) -> None:
             if part not in tasks:
-                tasks[part] = bar.add_task(f"audit: {part}")
+                tasks[part] = bar.add_task(f"audit: {part}", total=planned)
             bar.update(tasks[part], completed=done, total=planned)
 
         yield progress

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from tacit.cli.lists import POPULARITY, POPULARITY_NOTE, show_left_out, show_lists
+from tacit.cli.new_users import check_alone, show_new_users
 from tacit.cli.options import (
     AsJson,
     ItemColumn,
@@ -30,13 +31,32 @@ __all__ = ["run"]
 
 def run(
     model: ModelPath,
-    train: Annotated[list[str], typer.Option(help="What users predict from; may be repeated.")],
-    test: Annotated[list[str], typer.Option(help="Held-out ratings; may be repeated.")],
+    train: Annotated[
+        list[str] | None, typer.Option(help="What users predict from; may be repeated.")
+    ] = None,
+    test: Annotated[
+        list[str] | None, typer.Option(help="Held-out ratings; may be repeated.")
+    ] = None,
+    new_users: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Instead of both: all ratings of users who were not in the fit; may be repeated. "
+            "80 % are folded in, 20 % held out. That they were not in the fit cannot be checked.",
+        ),
+    ] = None,
     k: Annotated[
         int | None, typer.Option("--k", help="Length of lists; 10, or all items if fewer.")
     ] = None,
     relevant: Annotated[
-        float | None, typer.Option(help="Ratings from here on are good; 0.7 up the range if none.")
+        float | None,
+        typer.Option(
+            "--relevant",
+            "--liked",
+            help="Ratings from here on are good; 0.7 up the range if none.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="With --new-users: of what is held out; 0 if none.")
     ] = None,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
@@ -45,12 +65,56 @@ def run(
 ) -> None:
     """Measure quality (NOT PRIVATE). The figures come straight from held-out ratings."""
     from tacit.data.tables import Columns
+
+    columns = Columns(user_column, item_column, rating_column)
+    if new_users:
+        check_alone({"--train": train, "--test": test, "--k": k is not None})
+        found, read = _new_users(model, new_users, columns)
+        show_new_users(found, read, relevant, 0 if seed is None else seed, as_json)
+        return
+    _evaluate(model, _apart(*_both(train, test, seed)), columns, (k, relevant, as_json))
+
+
+def _both(
+    train: list[str] | None, test: list[str] | None, seed: int | None
+) -> tuple[list[str], list[str]]:
+    """Return the names of both parts; refuse one alone."""
+    from tacit.errors import ConfigError
+
+    if not train or not test:
+        raise ConfigError(
+            f"{'--test' if train else '--train'} is missing: give --train and --test, or "
+            "--new-users with ratings of users who were not in the fit"
+        )
+    if seed is not None:
+        raise ConfigError("--seed goes with --new-users: nothing is drawn without it; leave it out")
+    return train, test
+
+
+def _new_users(
+    path: "Path", names: list[str], columns: "Columns"
+) -> "tuple[Model, tuple[Ratings, int]]":
+    """Return the model, and the new users' ratings with how many are of items it does not have."""
+    from tacit.data.readers.registry import files_of
+    from tacit.models import load
+
+    files = files_of(names)
+    model = load(path)
+    return model, _training(model, files, columns)
+
+
+def _evaluate(
+    model: "Path",
+    files: "tuple[list[Path], list[Path]]",
+    columns: "Columns",
+    shown: tuple[int | None, float | None, bool],
+) -> None:
+    """Measure users' predictions from their training ratings, and show everything."""
     from tacit.evaluation import ExactPopularity, calibrate, evaluate
     from tacit.models import load
 
-    inputs, tested = _apart(train, test)
+    (inputs, tested), (k, relevant, as_json) = files, shown
     found = load(model)
-    columns = Columns(user_column, item_column, rating_column)
     rows, left_out = _training(found, inputs, columns)
     held_out = _held_out(tested, columns.pair if found.implicit else columns.roles)
     length = min(10, len(found.catalogue)) if k is None else k

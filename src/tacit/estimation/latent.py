@@ -24,7 +24,6 @@ __all__ = [
     "padded",
     "prior_step",
     "rescaled",
-    "turned",
 ]
 
 Floats = NDArray[np.float64]
@@ -58,15 +57,6 @@ class FactorMoments(NamedTuple):
         floor = max(3 * self.noise_sd * math.sqrt(count), 1e-9 * float(np.abs(values).max()))
         keep = values > floor
         return values[keep], vectors[:, keep]
-
-
-def turned(estimate: LatentEstimate, shares: Floats) -> LatentEstimate:
-    r"""Turn factors so that $F^T \mathrm{diag}(p/D) F$ is diagonal, and posteriors nearly are."""
-    weighed = estimate.factors * (shares / estimate.noise)[:, None]
-    axes = np.linalg.eigh(estimate.factors.T @ weighed)[1]
-    return estimate._replace(
-        factors=np.ascontiguousarray(estimate.factors @ axes), prior=estimate.prior @ axes
-    )
 
 
 def expected_norm(estimate: LatentEstimate, rated: CoRatings, spread: Floats) -> float:
@@ -127,12 +117,12 @@ def gradient_step(
     steps = _FURTHER * (gradient @ scale) / rated.weights[:, None]
     chance = _CHANCE * estimate.noise * rated.inverse_counts
     doubt = _FURTHER**2 * (noise_sd**2 + chance) / rated.weights**2
-    for column in range(rank + 1):
-        variances = doubt * float(np.sum(scale[:, column] ** 2))
-        steps[:, column] = shrunk(steps[:, column], variances, _FINE).estimates
+    variances = np.outer(doubt, np.sum(scale**2, axis=0))
+    loadings = shrunk(steps[:, :rank].ravel(), variances[:, :rank].ravel(), _FINE).estimates
+    means = shrunk(steps[:, rank], variances[:, rank], _FINE).estimates
     return estimate._replace(
-        factors=np.ascontiguousarray(estimate.factors + steps[:, :rank]),
-        offsets=estimate.offsets + steps[:, rank],
+        factors=np.ascontiguousarray(estimate.factors + loadings.reshape(-1, rank)),
+        offsets=estimate.offsets + means,
     )
 
 

@@ -10,6 +10,13 @@ from tacit.evaluation.accuracy import (
     user_mean_accuracy,
 )
 from tacit.evaluation.calibration import Calibration, Reliability, calibrate
+from tacit.evaluation.new_users import (
+    Estimate,
+    FoldIn,
+    NewUserRanking,
+    fold_in,
+    rank_new_users,
+)
 from tacit.evaluation.popularity import ExactPopularity
 from tacit.evaluation.ranking import Ranking, rank
 
@@ -17,14 +24,19 @@ __all__ = [
     "NOTICE",
     "Accuracy",
     "Calibration",
+    "Estimate",
     "ExactPopularity",
+    "FoldIn",
+    "NewUserRanking",
     "Ranking",
     "Reliability",
     "calibrate",
     "evaluate",
+    "fold_in",
     "global_mean_accuracy",
     "item_mean_accuracy",
     "rank",
+    "rank_new_users",
     "split",
     "user_mean_accuracy",
 ]

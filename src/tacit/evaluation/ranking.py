@@ -20,7 +20,7 @@ from tacit.errors import ConfigError, DataError
 from tacit.evaluation.held_out import HeldOut, match_held_out
 from tacit.evaluation.notice import Measured
 
-__all__ = ["Ranking", "Recommender", "rank"]
+__all__ = ["Ranking", "Recommender", "lowest_relevant", "rank"]
 
 Floats = NDArray[np.float64]
 _UPPER = 0.7  # of the rating range: 4 and 5 of 5 stars, above 4 on [-10, 10]
@@ -91,7 +91,7 @@ def rank(
         DataError: no held-out rating is relevant, they cannot be used, or some are in train.
     """
     _check_length(k, len(model.catalogue))
-    threshold = _threshold(relevant, train.rating_range)
+    threshold = lowest_relevant(relevant, train.rating_range)
     held_out = match_held_out(train, test, model.catalogue)
     gains = _gains(held_out, threshold, train.rating_range)
     places, listed = _places(model, train, held_out, k)
@@ -118,7 +118,8 @@ def _check_length(k: Any, items: int) -> None:
         raise ConfigError(f"k={k!r}: expected a whole number from 1 to the {items} items")
 
 
-def _threshold(relevant: Any, rating_range: tuple[float, float]) -> float:
+def lowest_relevant(relevant: Any, rating_range: tuple[float, float]) -> float:
+    """Return the rating from which on an item is relevant: as given, or 0.7 up the range."""
     lo, hi = rating_range
     if relevant is None:
         return lo + _UPPER * (hi - lo)

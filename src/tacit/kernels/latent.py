@@ -178,33 +178,63 @@ def _add_terms(terms, items, quanta, total):
 
 
 @njit(cache=True, nogil=True)
+def _covariance(inverse):
+    """Return S = U^-1 U^-T from the inverse of the Cholesky factor of S^-1, along rows."""
+    rank = inverse.shape[0]
+    across, found = inverse.T.copy(), np.zeros((rank, rank))
+    for p in range(rank):
+        column = across[p, : p + 1]
+        for k in range(p + 1):
+            add_multiple(found[k, : p + 1], column[k], column)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _subtract_product(rows, weight, matrix, sums):
+    """Subtract weight x rows @ matrix from the sums, four rows of the matrix at a time."""
+    size = matrix.shape[0]
+    whole = size - size % 4
+    for p in range(rows.shape[0]):
+        row, own = sums[p], rows[p]
+        for k in range(0, whole, 4):
+            first, second = weight * own[k], weight * own[k + 1]
+            third, fourth = weight * own[k + 2], weight * own[k + 3]
+            one, two, three, four = matrix[k], matrix[k + 1], matrix[k + 2], matrix[k + 3]
+            for l in range(size):
+                pair = first * one[l] + second * two[l]
+                row[l] -= pair + (third * three[l] + fourth * four[l])
+        for k in range(whole, size):
+            add_multiple(row[:size], -weight * own[k], matrix[k])
+
+
+@njit(cache=True, nogil=True)
 def expected_gradient(rows, model, quanta, lo, hi, total):
-    """Add users' gradients: rows ((e_j u - f_j diag S) / sqrt d, e_j / sqrt d), in integers."""
+    """Add users' gradients: rows ((e_j u - S f_j) / sqrt d, e_j / sqrt d), in integers."""
     rank = model.factors.shape[1]
     for i in range(lo, hi):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
         _, own, upper, fine = _posterior(rows, i, model)
         if start == stop or not fine:
             continue
-        variances, left = _variances(inverse_of(upper)), _residuals(rows, i, model, own)
-        terms, weight = np.empty((stop - start, rank + 1)), 1.0 / np.sqrt(stop - start)
+        left, weight = _residuals(rows, i, model, own), 1.0 / np.sqrt(stop - start)
+        terms, rated = np.zeros((left.size, rank + 1)), np.empty((left.size, rank))
         for p in range(left.size):
-            factors, row = model.factors[rows.items[start + p]], terms[p]
-            for k in range(rank):
-                row[k] = weight * (left[p] * own[k] - factors[k] * variances[k])
-            row[rank] = weight * left[p]
+            rated[p] = model.factors[rows.items[start + p]]
+            add_multiple(terms[p, :rank], weight * left[p], own)
+            terms[p, rank] = weight * left[p]
+        _subtract_product(rated, weight, _covariance(inverse_of(upper)), terms)
         _add_terms(terms, rows.items[start:stop], quanta, total)
 
 
 @njit(cache=True, nogil=True)
 def _second_moment(own, inverse):
     """Return the upper half, by rows, of E[(u, 1) (u, 1)^T] over the posterior."""
-    rank = own.size
+    rank, covariance = own.size, _covariance(inverse)
     found = np.empty((rank + 1) * (rank + 2) // 2)
     at = 0
     for k in range(rank):
         for l in range(k, rank):
-            found[at] = own[k] * own[l] + _dot(inverse[k, l:], inverse[l, l:])
+            found[at] = own[k] * own[l] + covariance[k, l]
             at += 1
         found[at] = own[k]
         at += 1

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tacit.errors import ConfigError
 from tacit.research.experiments.spec import Experiment, MethodChoice
 
-__all__ = ["GRID", "INK", "QUIET", "Line", "calm_style", "check_matplotlib", "lines_of"]
+__all__ = ["GRID", "INK", "QUIET", "Line", "calm_style", "check_matplotlib", "lines_of", "nth_line"]
 
 INK: Final = "#222222"
 QUIET: Final = "#6f6f6f"
@@ -50,13 +50,16 @@ class Line:
     front: int = 3
 
 
+_LEADER: Final = Line(INK, "o", "-", width=2.4, front=5)
+
+
 def lines_of(experiment: Experiment) -> dict[str, Line]:
     """Give every method of an experiment its look: black for the one that ought to lead."""
     lines: dict[str, Line] = {}
     turn, bare = 0, False
     for method in experiment.methods:
         if method.label == experiment.leader:
-            lines[method.label] = Line(INK, "o", "-", width=2.4, front=5)
+            lines[method.label] = _LEADER
         elif method.is_baseline:
             lines[method.label] = _baseline(method, later=bare)
             bare = bare or not method.is_yardstick
@@ -67,6 +70,11 @@ def lines_of(experiment: Experiment) -> dict[str, Line]:
             lines[method.label] = _coloured(turn)
             turn += 1
     return lines
+
+
+def nth_line(turn: int) -> Line:
+    """Give the methods of a figure without an experiment their look: the first is black."""
+    return _LEADER if turn == 0 else _coloured(turn - 1)
 
 
 def _coloured(turn: int) -> Line:

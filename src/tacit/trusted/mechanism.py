@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from enum import StrEnum
 
@@ -74,6 +74,10 @@ class Mechanism:
         part = copy(self)
         part._ledger = ledger
         return part
+
+    def redivide(self, shares: Mapping[Release, float]) -> None:
+        """Divide what is set aside for releases that are still to come otherwise (the ledger's)."""
+        self._ledger.redivide(shares)
 
     def noise_sd(self, release: Release, sensitivity: Sensitivity | None = None) -> float:
         """Return the noise sd that a release of this sensitivity, if it is open, will have."""

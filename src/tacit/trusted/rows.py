@@ -24,6 +24,9 @@ __all__ = ["LONGEST_ROW", "MapUsers", "RowBounds", "Rows", "Run", "all_ratings"]
 LONGEST_ROW = 1 << 23
 """Rows of more ratings are refused: margins for rounding cover rows of up to this length."""
 
+_FEW = 1 << 14
+"""With fewer ratings than this, starting threads takes longer than looking at all rows."""
+
 Result = TypeVar("Result")
 State = TypeVar("State")
 
@@ -141,6 +144,8 @@ def _check(ratings: Ratings) -> None:
 
 def _hold(rows: tuple[Any, Any, Any], limits: tuple[Any, ...]) -> bool:
     """Whether all rows hold, looked at by all cores; indptr may be anything between its ends."""
+    if rows[1].size < _FEW:
+        return bool(rows_hold(rows, limits, 0, rows[0].size - 1))
     spans = spans_of(np.maximum.accumulate(rows[0]))
     return all(parallel_map(lambda span: rows_hold(rows, limits, *span), spans))
 
@@ -167,4 +172,6 @@ def _choice(ratings: Ratings, bounds: RowBounds, run: Run) -> tuple[Any, Any, An
     source = (ratings.indptr, ratings.items, ratings.values)
     chosen = (indptr, np.empty(indptr[-1], ratings.items.dtype), np.empty(indptr[-1], np.float32))
     run.map_users(lambda lo, hi: run.loops.choose(source, chosen, most, bounds.seed, lo, hi))
+    for array in chosen:
+        array.flags.writeable = False  # as all ratings are: loops are compiled once for both
     return chosen

@@ -20,11 +20,10 @@ class ExpectedGradient(PosteriorStatistic):
 
     At the items $j$ that she rated her term has the rows
 
-    $$\tfrac{1}{\sqrt{d_i}} \left( e_{ij} \hat u_i^T - F_j \operatorname{diag} S_i,\; e_{ij}
-    \right), \qquad e_{ij} = y_{ij} - m_j - F_j \hat u_i,$$
+    $$\tfrac{1}{\sqrt{d_i}} \left( e_{ij} \hat u_i^T - F_j S_i,\; e_{ij} \right), \qquad
+    e_{ij} = y_{ij} - m_j - F_j \hat u_i,$$
 
-    the gradient of $E[\log p(y_i \mid u_i)]$ over her posterior, times $D_j/\sqrt{d_i}$, with the
-    posterior covariance $S_i$ cut to its diagonal (the factors are turned so that it nearly is).
+    the gradient of $E[\log p(y_i \mid u_i)]$ over her posterior, times $D_j/\sqrt{d_i}$.
 
     *Paper:* none.
     *Guarantee:* Frobenius norm. A user's term has norm at most $C$ (`clip`), by the quantiser:

@@ -1,7 +1,7 @@
 """Recall against epsilon for interactions without ratings, beside the most popular items.
 
-    python benchmarks/implicit.py [--families popular tastes] [--epsilons 0.1 1 5] [--draws 3]
-                                  [--seed 1]
+    python benchmarks/interactions.py [--families popular tastes] [--epsilons 0.1 1 5] [--draws 3]
+                                      [--seed 1]
 
 Families: "popular" and "missing-not-at-random" are those of tacit.datasets, with every rating taken
 as an interaction; "tastes" and "many" are made here (`people_of_tastes`), for 20,000 and for

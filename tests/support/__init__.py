@@ -1,0 +1,1 @@
+"""What tests share: data, attacks, forgeries; functions that check are called assert_..."""
