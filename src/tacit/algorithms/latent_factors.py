@@ -42,6 +42,7 @@ _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _USERS = 50_000  # what shares are for where the number of users is protected
 _LEGIBLE = 60.0  # of users times mu over sqrt(items): then half of the full shares go to matrices
 _COVARIANCE, _CHOICE = 0.40, 0.20  # of the budget, where matrices are legible
+_MATRICES = 0.9  # of what is left goes to them at the most, however dense ratings are
 _ROUNDS = {"gradient": 3, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
 _FIRST_GAIN = 2.0  # of the first regression on choice: posterior means are shrunk
@@ -105,8 +106,10 @@ def by_density(shares: Shares, rated: CoRatings) -> Shares:
     dense = math.sqrt(min(1.0, length / rated.weights.size))
     legible = shares.covariance / _COVARIANCE
     covariance, choice = (0.18 + 0.7 * dense) * legible, (0.28 - 0.26 * dense) * legible
-    steps = shares.covariance + shares.choice + shares.steps - covariance - choice
-    return shares._replace(covariance=covariance, choice=choice, steps=steps)
+    left = shares.covariance + shares.choice + shares.steps
+    fitting = min(1.0, _MATRICES * left / (covariance + choice))
+    covariance, choice = fitting * covariance, fitting * choice
+    return shares._replace(covariance=covariance, choice=choice, steps=left - covariance - choice)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +215,7 @@ class LatentFactors(Validated):
         return _State(learned, found, weights, estimate, np.zeros((rank, rank)))
 
     def _redivide(self, mechanism: Mechanism, facts: Facts, rated: CoRatings) -> None:
-        """Divide what is left of the budget by the density; the paper's accounting is not for it."""
+        """Divide what is left of the budget by the density; not with the paper's accounting."""
         if facts.paper_accounting:
             return
         shares, rounds = by_density(shares_of(facts), rated), self._rounds(facts)
