@@ -1,15 +1,15 @@
-"""How LatentFactors divides its budget: whatever the density of ratings, every release has a share."""
+"""How LatentFactors divides its budget: every release has a share, however dense ratings are."""
 
 import itertools
 
 import numpy as np
 import pytest
-from tests.conftest import ratings_for
 
 import tacit
 from tacit.algorithms.base import Facts
 from tacit.algorithms.latent_factors import by_density, shares_of
 from tacit.estimation.cooccurrence import CoRatings
+from tests.conftest import ratings_for
 
 
 class Rated:
