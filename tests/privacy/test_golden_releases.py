@@ -4,8 +4,8 @@ The recorded digests are of the bytes of each release as the journal keeps it. L
 from eigenvectors of earlier ones, whose last bits depend on the linear algebra library and the
 processor; where a probe of these differs from the recorded one, only first releases are compared.
 
-`python -m tests.privacy.test_golden_releases` records anew, with names of fits behind it only those.
-Do so only for a change that is meant to move releases, and say in docs/decisions/ which and why.
+`python -m tests.privacy.test_golden_releases` records anew; names of fits behind it: only those. Do
+so only for a change that is meant to move releases, and say in docs/decisions/ which and why.
 """
 
 import hashlib
