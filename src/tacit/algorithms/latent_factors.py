@@ -40,7 +40,7 @@ Step = Literal["auto", "gradient", "equations"]
 
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _USERS = 50_000  # what shares are for where the number of users is protected
-_LEGIBLE = 60.0  # of users times mu over sqrt(items): then half of the full shares go to matrices
+_LEGIBLE = 20.0  # of users times mu over sqrt(items): then half of the full shares go to matrices
 _COVARIANCE, _CHOICE = 0.40, 0.20  # of the budget, where matrices are legible
 _MATRICES = 0.9  # of what is left goes to them at the most, however dense ratings are
 _ROUNDS = {"gradient": 3, "equations": 12}

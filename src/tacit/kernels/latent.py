@@ -243,13 +243,46 @@ def _second_moment(own, inverse):
 
 
 @njit(cache=True, nogil=True)
+def _squared(integers):
+    """Return the exact squared norm; the quantiser keeps it below 2^53."""
+    total = 0
+    for k in range(integers.size):
+        total += integers[k] * integers[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _add_equations(shared, terms, items, quanta, total):
+    """Add, for each item, what all of a user's items share and then its own terms, in integers.
+
+    As one vector it is clipped to norm `quanta.bound`: the shared part, which counts once for each
+    of the d items, is rounded within its part of the squared norm M, and the terms get what is left
+    of M, in integers. So d |shared|^2 + |terms|^2 <= M, whatever the parts are.
+    """
+    count, pairs, flat = items.size, shared.size, terms.reshape(terms.size)
+    one, most = np.empty(pairs, dtype=np.int64), quanta.most_squared
+    own = np.empty(flat.size, dtype=np.int64)
+    length, others = norm_of(shared), norm_of(flat)
+    factor = clip_factor(np.sqrt(count * length**2 + others**2), quanta.bound) / quanta.quantum
+    wanted = 1.001 * (factor * length) ** 2 + pairs
+    quantise(shared, factor, np.floor(min(wanted, most / count)) if wanted > 0 else 0, one)
+    quantise(flat, factor, most - count * _squared(one), own)
+    width = terms.shape[1]
+    for p in range(count):
+        sums = total[items[p]]
+        for k in range(pairs):
+            sums[k] += one[k]
+        for k in range(width):
+            sums[pairs + k] += own[p * width + k]
+
+
+@njit(cache=True, nogil=True)
 def expected_equations(rows, model, root, quanta, lo, hi, total):
     """Add what every item's least squares need: E[(u, 1) (u, 1)^T], t E[(u, 1)] and t^2.
 
     t is the rating without its offset. Divided by sqrt d if `root`; in integers.
     """
     rank = model.factors.shape[1]
-    pairs = (rank + 1) * (rank + 2) // 2
     for i in range(lo, hi):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
         _, own, upper, fine = _posterior(rows, i, model)
@@ -257,12 +290,11 @@ def expected_equations(rows, model, root, quanta, lo, hi, total):
             continue
         weight = 1.0 / np.sqrt(stop - start) if root else 1.0
         shared = weight * _second_moment(own, inverse_of(upper))
-        terms = np.empty((stop - start, pairs + rank + 2))
+        terms = np.empty((stop - start, rank + 2))
         for p in range(stop - start):
             row, rating = terms[p], target(rows, i, start + p)
-            row[:pairs] = shared
             for k in range(rank):
-                row[pairs + k] = weight * rating * own[k]
-            row[pairs + rank] = weight * rating
-            row[pairs + rank + 1] = weight * rating * rating
-        _add_terms(terms, rows.items[start:stop], quanta, total)
+                row[k] = weight * rating * own[k]
+            row[rank] = weight * rating
+            row[rank + 1] = weight * rating * rating
+        _add_equations(shared, terms, rows.items[start:stop], quanta, total)

@@ -153,7 +153,7 @@ def own_arrays(
 
     people = own.indptr.size - 1
     centre, shrink, norm, most = limits
-    own = OwnRows(*(array.view() for array in own))
+    own = OwnRows(own.indptr.view(), own.items.view(), own.values.view())
     for array in own:
         array.flags.writeable = False  # as in a fit: loops are compiled once for both
     rows = RowArrays(*own, offsets, np.zeros(people), np.ones(people), np.inf)
