@@ -1,15 +1,22 @@
 """How LatentFactors divides its budget: every release has a share, however dense ratings are."""
 
 import itertools
+import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
 import tacit
+from tacit import PrivacyBudget, PrivacyError
+from tacit.accounting.budget import Sensitivity
+from tacit.accounting.ledger import Ledger
 from tacit.algorithms.base import Facts
 from tacit.algorithms.latent_factors import by_density, shares_of
 from tacit.estimation.cooccurrence import CoRatings
-from tests.conftest import ratings_for
+from tests.conftest import named, ratings_for
+
+BOUND = Sensitivity(add_remove=1.0, replace=2.0)
 
 
 class Rated:
@@ -35,3 +42,34 @@ def test_ratings_of_all_items_can_be_fitted() -> None:
     ratings = ratings_for(1, users=3000, items=12, per_user=12)
     model = tacit.fit(ratings, tacit.LatentFactors(), epsilon=5.0, noise_seed_unsafe=1)
     assert model.certificate.exact_epsilon == pytest.approx(5.0, rel=1e-6)
+
+
+def scaled_thirds() -> Ledger:
+    """A whole budget in three scaled reservations."""
+    ledger = Ledger(PrivacyBudget(1.0))
+    for turn in range(3):
+        ledger.reserve(named(f"r {turn}"), BOUND, 1 / 3, scaled=True)
+    return ledger
+
+
+def cost_of(ledger: Ledger) -> float:
+    return math.fsum(entry.mu**2 for entry in ledger.reserved)
+
+
+def test_what_was_given_up_and_reserved_by_another_does_not_come_back() -> None:
+    ledger = scaled_thirds()
+    ledger.redivide({named("r 0"): 0.1})
+    ledger.reserve(named("late"), BOUND, 1 / 3 - 0.1)
+    with pytest.raises(PrivacyError, match="more together"):
+        ledger.redivide({named("r 0"): 1 / 3})
+
+
+def test_rounding_does_not_add_up_however_often_shares_are_divided() -> None:
+    """Each time a little more, within what rounding is forgiven: it is forgiven once."""
+    ledger, share = scaled_thirds(), 1 / 3
+    limit = cost_of(ledger)
+    for _ in range(1000):
+        share *= 1 + 0.9e-12
+        with suppress(PrivacyError):
+            ledger.redivide({named(f"r {turn}"): share for turn in range(3)})
+    assert cost_of(ledger) <= limit * (1 + 3e-12)

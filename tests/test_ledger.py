@@ -1,5 +1,4 @@
 import math
-from contextlib import suppress
 
 import pytest
 
@@ -203,64 +202,3 @@ def test_ten_depths_of_parts_use_less_than_a_tenth_of_the_slack() -> None:
     ledger.reserve(named("r"), BOUND, most, scaled=True)
     used = ledger.spend(named("r"), Sensitivity(add_remove=3.0, replace=7.0)).mu / budget.mu - 1
     assert 5e-12 < used < 0.1 * budget_module._RELATIVE_SLACK
-
-
-def scaled_thirds() -> Ledger:
-    """A whole budget in three scaled reservations."""
-    ledger = Ledger(PrivacyBudget(1.0))
-    for turn in range(3):
-        ledger.reserve(named(f"r {turn}"), BOUND, 1 / 3, scaled=True)
-    return ledger
-
-
-def cost_of(ledger: Ledger) -> float:
-    return math.fsum(entry.mu**2 for entry in ledger.reserved)
-
-
-def test_shares_that_are_divided_anew_cost_what_was_reserved() -> None:
-    ledger = scaled_thirds()
-    before, left = cost_of(ledger), ledger.left
-    ledger.redivide({named("r 0"): 0.5, named("r 1"): 0.1, named("r 2"): 0.4})
-    assert cost_of(ledger) == pytest.approx(before, rel=1e-14)
-    assert ledger.left == pytest.approx(left, abs=1e-14)
-    larger = Sensitivity(add_remove=3.0, replace=6.0)
-    spent = [ledger.spend(named(f"r {turn}"), larger).mu ** 2 for turn in range(3)]
-    assert spent == pytest.approx([0.5 * before, 0.1 * before, 0.4 * before])
-
-
-def test_no_division_takes_more_than_was_reserved_and_a_refusal_changes_nothing() -> None:
-    ledger = scaled_thirds()
-    reserved = ledger.reserved
-    for share in (0.34, 1.0, math.nan, 0.0, -0.1, math.inf):
-        with pytest.raises((PrivacyError, ConfigError)):
-            ledger.redivide({named("r 0"): share})
-    assert ledger.reserved == reserved
-
-
-def test_what_was_given_up_and_reserved_by_another_does_not_come_back() -> None:
-    ledger = scaled_thirds()
-    ledger.redivide({named("r 0"): 0.1})
-    ledger.reserve(named("late"), BOUND, 1 / 3 - 0.1)
-    with pytest.raises(PrivacyError, match="more together"):
-        ledger.redivide({named("r 0"): 1 / 3})
-
-
-def test_what_is_spent_or_fixed_keeps_its_share() -> None:
-    ledger = Ledger(PrivacyBudget(1.0))
-    ledger.reserve(named("fixed"), BOUND, 0.5)
-    ledger.reserve(named("spent"), BOUND, 0.5, scaled=True)
-    ledger.spend(named("spent"), BOUND)
-    for name in ("fixed", "spent", "unknown"):
-        with pytest.raises(PrivacyError, match="share cannot change"):
-            ledger.redivide({named(name): 0.1})
-
-
-def test_rounding_does_not_add_up_however_often_shares_are_divided() -> None:
-    """Each time a little more, within what rounding is forgiven: it is forgiven once."""
-    ledger, share = scaled_thirds(), 1 / 3
-    limit = cost_of(ledger)
-    for _ in range(1000):
-        share *= 1 + 0.9e-12
-        with suppress(PrivacyError):
-            ledger.redivide({named(f"r {turn}"): share for turn in range(3)})
-    assert cost_of(ledger) <= limit * (1 + 3e-12)
