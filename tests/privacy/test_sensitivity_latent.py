@@ -256,7 +256,7 @@ def test_her_term_follows_from_her_row_and_the_items_in_it(kind: str) -> None:
         noise=np.where(kept, model.noise, 1e-200),
         choice=np.where(kept[:, None], model.choice, math.inf),
     )
-    found = terms(replace(statistic, model=turned), [row]).reshape(statistic.shape)
+    found = terms(KINDS[kind](turned, row_bounds(), 1.3), [row]).reshape(statistic.shape)
     assert own.any()
     assert np.array_equal(found, own)
     if kind != "moments":
@@ -305,9 +305,7 @@ def test_public_numbers_without_a_bound_are_refused() -> None:
         replace(model, choice=np.zeros((ITEMS, 0)), prior=np.zeros((0, 3))),
         replace(model, choice=model.choice[:, 0]),
         replace(model, factors=model.factors[:, 0]),
-        LatentModel(
-            *(part[:-1] for part in (model.factors, model.noise, model.choice)), model.prior
-        ),
+        LatentModel(model.factors[1:], model.noise[1:], model.choice[1:], model.prior),
     ]
     for make in KINDS.values():
         for each in wrong:
