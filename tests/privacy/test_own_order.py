@@ -3,6 +3,7 @@
 import ast
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,8 @@ def test_posteriors_do_not_depend_on_where_numbers_lie_or_who_comes_before() -> 
     shapes = ((n_items, rank), (n_items,), (n_items, choices), (choices, rank))
     published = [rng.normal(size=shape) for shape in shapes]
     sizes = ((choices + rank + 1,) * 2, (n_items, rank + 1), (n_items, 36 + rank + 2))
-    for loop, size in zip((factor_moments, expected_gradient, by_root), sizes, strict=True):
+    loops: list[Any] = [factor_moments, expected_gradient, by_root]
+    for loop, size in zip(loops, sizes, strict=True):
         totals = []
         for by, edges in ((0, (0, 10)), (8, (0, 10)), (24, (0, 1, 4, 10)), (40, range(11))):
             model = LatentArrays(*(shifted(part, by) for part in published))
