@@ -24,6 +24,7 @@ def configs(k: float | None, synthetic: bool) -> dict:
     rows = {"centre": False} if synthetic else PAID
     walk = {"shift": False, "residual_clip": 1.0, "nuclear_norm": k, **rows}
     return {
+        "latent-factors": tacit.LatentFactors(),
         "moments": tacit.Moments(),
         "frank-wolfe": tacit.FrankWolfe(rounds=10, **walk),
         "oja": tacit.FrankWolfe(rounds=10, eigen="oja", oja_steps=6, **walk),

@@ -202,3 +202,57 @@ def test_ten_depths_of_parts_use_less_than_a_tenth_of_the_slack() -> None:
     ledger.reserve(named("r"), BOUND, most, scaled=True)
     used = ledger.spend(named("r"), Sensitivity(add_remove=3.0, replace=7.0)).mu / budget.mu - 1
     assert 5e-12 < used < 0.1 * budget_module._RELATIVE_SLACK
+
+
+def exchanged(first: float, second: float, epsilon: float | None = 1.0) -> Ledger:
+    ledger = Ledger(None if epsilon is None else PrivacyBudget(epsilon))
+    ledger.reserve(named("fixed"), BOUND, 0.2)
+    for name in ("one", "two"):
+        ledger.reserve(named(name), BOUND, 0.4, scaled=True)
+    ledger.redivide({named("one"): first, named("two"): second})
+    return ledger
+
+
+def test_releases_to_come_may_exchange_what_is_set_aside_and_no_more() -> None:
+    ledger = exchanged(0.7, 0.1)
+    costs = [entry.mu**2 for entry in ledger.reserved]
+    assert costs[1] == pytest.approx(7 * costs[2])
+    assert costs[0] == pytest.approx(costs[1] * 2 / 7)
+    for name in ("fixed", "one", "two"):
+        ledger.spend(named(name), BOUND)
+    total = math.sqrt(sum(entry.mu**2 for entry in ledger.entries))
+    assert epsilon_of(total, 1e-6) == pytest.approx(1.0, rel=1e-8)
+    with pytest.raises(PrivacyError, match="more together"):
+        exchanged(0.7, 0.1 + 1e-9)
+
+
+def test_what_an_exchange_leaves_over_can_be_reserved() -> None:
+    ledger = exchanged(0.3, 0.2)
+    assert ledger.left == pytest.approx(0.3 * sum(e.mu**2 for e in ledger.reserved) / 0.7)
+    ledger.reserve(named("more"), BOUND, 0.3)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(named("too much"), BOUND, 0.01)
+
+
+@pytest.mark.parametrize("share", [0.0, -0.1, math.nan, 1.5])
+def test_impossible_shares_of_an_exchange(share: float) -> None:
+    with pytest.raises(ConfigError, match="share="):
+        exchanged(share, 0.1)
+
+
+def test_only_scaled_releases_to_come_exchange_shares() -> None:
+    ledger = exchanged(0.4, 0.4)
+    ledger.spend(named("one"), BOUND)
+    for name in ("fixed", "one", "unknown"):
+        with pytest.raises(PrivacyError, match="cannot change"):
+            ledger.redivide({named(name): 0.1})
+    assert exchanged(0.5, 0.3, epsilon=None).left == math.inf
+
+
+def test_an_exchange_between_unequal_relations_is_paid_as_it_costs() -> None:
+    """With the paper's accounting a share costs more where replacing a row doubles the bound."""
+    ledger = Ledger(PrivacyBudget(1.0, neighbours="replace", accounting="paper"))
+    ledger.reserve(named("one"), Sensitivity(1.0, 1.0), 0.3, scaled=True)
+    ledger.reserve(named("two"), BOUND, 0.1, scaled=True)
+    with pytest.raises(PrivacyError, match="more together"):
+        ledger.redivide({named("one"): 0.1, named("two"): 0.3})

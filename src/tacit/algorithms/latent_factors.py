@@ -42,7 +42,6 @@ _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _USERS = 50_000  # what shares are for where the number of users is protected
 _LEGIBLE = 20.0  # of users times mu over sqrt(items): then half of the full shares go to matrices
 _COVARIANCE, _CHOICE = 0.40, 0.20  # of the budget, where matrices are legible
-_MATRICES = 0.9  # of what is left goes to them at the most, however dense ratings are
 _ROUNDS = {"gradient": 3, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
 _FIRST_GAIN = 2.0  # of the first regression on choice: posterior means are shrunk
@@ -105,11 +104,10 @@ def by_density(shares: Shares, rated: CoRatings) -> Shares:
     length = float(sizes @ rated.lengths / sizes.sum())
     dense = math.sqrt(min(1.0, length / rated.weights.size))
     legible = shares.covariance / _COVARIANCE
-    covariance, choice = (0.18 + 0.7 * dense) * legible, (0.28 - 0.26 * dense) * legible
-    left = shares.covariance + shares.choice + shares.steps
-    fitting = min(1.0, _MATRICES * left / (covariance + choice))
-    covariance, choice = fitting * covariance, fitting * choice
-    return shares._replace(covariance=covariance, choice=choice, steps=left - covariance - choice)
+    covariance = min(0.18 + 0.7 * dense, 0.76) * legible
+    choice = max(0.28 - 0.26 * dense, 0.03) * legible
+    steps = shares.covariance + shares.choice + shares.steps - covariance - choice
+    return shares._replace(covariance=covariance, choice=choice, steps=steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,9 +183,7 @@ class LatentFactors(Validated):
             choice_factors=np.ascontiguousarray(factors),
             choice_noise=noise,
             prior=np.ascontiguousarray(estimate.prior),
-            liked=min(
-                max(state.learned.spreads.overall, facts.rating_range[0]), facts.rating_range[1]
-            ),
+            liked=float(np.clip(state.learned.spreads.overall, *facts.rating_range)),
         )
 
     def public(self, facts: Facts) -> dict[str, str]:

@@ -14,6 +14,7 @@ import numpy as np
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.models.filling import FillingRule
 from tacit.models.implicit import InteractionRule
+from tacit.models.latent import LatentFactorRule
 from tacit.models.linear import ProjectionRule, RidgeRule
 from tacit.models.neighbours import NeighbourRule
 from tacit.models.replay import ReplayRule
@@ -53,8 +54,9 @@ WHY: Final = {
 """What each kind of release is for."""
 
 _CHOICES = {
-    "moments": "the default; one second moment costs one release, where methods with rounds pay "
-    "for every round",
+    "latent-factors": "the default; it learns from which items people chose and how they rated "
+    "them",
+    "moments": "one second moment costs one release, where methods with rounds pay for every round",
     "interactions": "there are no ratings, only interactions",
 }
 _CANNOT_TELL = "this method cannot tell whether {these} are signal or noise"
@@ -108,12 +110,25 @@ def _factors(model: "Model") -> str:
     rule = model.rule
     if isinstance(rule, InteractionRule):
         return _counted(model, rule.factors.shape[1])
+    if isinstance(rule, LatentFactorRule):
+        return _both_heads(model, rule)
     if isinstance(rule, RidgeRule) and _is_moments(model):
         return _counted(model, rule.factors.shape[1] - 1)
     fixed = _fixed_number(rule)
     if fixed is None:
         return f"a local rule of the kind {rule.kind!r}, of which nothing more is known here"
     return _fixed(model, *fixed)
+
+
+def _both_heads(model: "Model", rule: LatentFactorRule) -> str:
+    """Say how many latent factors ratings and choices have, and what decided on them."""
+    ratings, choices = rule.factors.shape[1] - 1, rule.choice_factors.shape[1] - 1
+    if model.certificate.budget is None:
+        start = f"ratings have {ratings} latent factors, each as large as the likelihood makes it"
+    else:
+        start = f"of ratings, {_counted(model, ratings)}"
+    used = "follow from choices too" if np.any(rule.prior) else "do not follow from choices"
+    return f"{start}; of choices, {_counted(model, choices)}; people's latent factors {used}"
 
 
 def _fixed_number(rule: "LocalRule") -> tuple[str, str] | None:
@@ -154,6 +169,9 @@ def _fixed(model: "Model", what: str, these: str) -> str:
 def _spreads(model: "Model") -> list[str]:
     """Say how far user biases and ratings spread, where that is possible at all."""
     rule = model.rule
+    if isinstance(rule, LatentFactorRule):
+        sd = float(np.sqrt(np.median(rule.noise)))
+        return [f"a rating is taken to differ from its prediction with an sd of {sd:.3g}"]
     if not isinstance(rule, RidgeRule):
         return []
     noise = float(np.sqrt(np.median(rule.noise)))
@@ -202,7 +220,9 @@ def _disturbance(model: "Model") -> str:
 def _own_mean(model: "Model") -> list[str]:
     """Say what is left where items have all the same mean: nothing else, if no factor stood out."""
     rule = model.rule
-    alone = isinstance(rule, RidgeRule) and _is_moments(model) and rule.factors.shape[1] == 1
+    latent = isinstance(rule, LatentFactorRule) and not np.any(rule.prior)
+    plain = latent or (isinstance(rule, RidgeRule) and _is_moments(model))
+    alone = plain and rule.parts()[0]["factors"].shape[1] == 1
     return ["so predictions are a user's own mean rating, the same for all items"] * alone
 
 
