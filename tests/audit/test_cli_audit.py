@@ -38,6 +38,8 @@ FINDING_KEYS = {
 }
 # Settings of every kind: numbers, words, truth, a list, a norm that is paid for, rules.
 CONFIGS: list[Any] = [
+    tacit.LatentFactors(),
+    tacit.LatentFactors(step="equations", rounds=2, rank=2, max_ratings=5),
     tacit.Moments(),
     tacit.Moments(max_ratings=5, rank=2, eigen="block", columns=4),
     tacit.FrankWolfe(rounds=3, schedule=(1.0, 2.0), shift=False, local="ridge"),

@@ -8,6 +8,7 @@ ROWS = "kernels/rows.py"
 QUANTISER = "kernels/quantise.py"
 ITEMS = "kernels/items.py"
 COVARIANCE = "trusted/statistics/covariance.py"
+POSTERIORS = "kernels/latent.py"
 BASE = "trusted/statistic.py"
 
 FIRST = "tests/privacy/test_sensitivity.py::"
@@ -15,6 +16,7 @@ MORE = "tests/privacy/test_sensitivity_more.py::"
 MOMENTS = "tests/privacy/test_sensitivity_moments.py::"
 PREPARED = "tests/privacy/test_sensitivity_preparation.py::"
 EQUATIONS = "tests/privacy/test_sensitivity_als.py::"
+LATENT = "tests/privacy/test_sensitivity_latent.py::"
 FITS = "tests/test_fitting.py::"
 TAUGHT = "tests/privacy/test_what_mutants_taught.py::"
 FURTHER = "test_no_neighbour_moves_a_sum_further_than_stated"
@@ -261,6 +263,100 @@ BOUNDS = (
               "math.sqrt(2.0 + 2.0 * ratio ** 2)"),),
         (EQUATIONS + "test_the_stated_bound_is_the_maximum_of_the_proof",
          EQUATIONS + FURTHER + "[turned by light items]"),
+    ),
+    Mutant(
+        "gradients at posterior means are clipped item by item, not as one vector",
+        "someone with many ratings moves the sum by the root of their number",
+        (Edit(POSTERIORS, "_add_terms",
+              "norm_of(flat)",
+              "norm_of(flat) / np.sqrt(items.size)"),
+         Edit(POSTERIORS, "_add_terms",
+              "quantise(flat, factor, quanta.most_squared, integers)",
+              "quantise(flat, factor, items.size * quanta.most_squared, integers)")),
+        (LATENT + FURTHER + "[gradient, usual]",),
+    ),
+    Mutant(
+        "what all items of a user share in their equations is counted once, not for each of them",
+        "someone with many ratings moves the sum by the root of their number",
+        (Edit(POSTERIORS, "_add_equations",
+              "most / count",
+              "most"),
+         Edit(POSTERIORS, "_add_equations",
+              "most - count * _squared(one)",
+              "most - _squared(one)"),
+         Edit(POSTERIORS, "_add_equations",
+              "count * length ** 2 + others ** 2",
+              "length ** 2 + others ** 2")),
+        (LATENT + FURTHER + "[equations, usual]", LATENT + FURTHER + "[full equations, usual]"),
+    ),
+    Mutant(
+        "choice factors and posterior means are not clipped",
+        "someone with an unusual row has factors of any length",
+        (Edit(POSTERIORS, "factor_moments",
+              "clip_factor(norm_of(vector), quanta.bound) / quanta.quantum",
+              "1.0 / quanta.quantum"),
+         Edit(POSTERIORS, "factor_moments",
+              "quantise(vector, factor, quanta.most_squared, integers)",
+              "for k in range(size):\n"
+              "    integers[k] = np.int64(np.rint(vector[k] * factor))")),
+        (LATENT + FURTHER + "[moments, usual]",),
+    ),
+    Mutant(
+        "only posterior means are clipped, not the fit error beside them",
+        "someone whose ratings fit badly moves the sum as far as she likes",
+        (Edit(POSTERIORS, "factor_moments",
+              "quantise(vector, factor, quanta.most_squared, integers)",
+              "quantise(vector[:size - 1], factor, quanta.most_squared, integers)\n"
+              "integers[size - 1] = np.int64(np.rint(vector[size - 1] * factor))"),
+         Edit(POSTERIORS, "factor_moments",
+              "norm_of(vector)",
+              "norm_of(vector[:size - 1])")),
+        (LATENT + FURTHER + "[moments, always clipped]",),
+    ),
+    Mutant(
+        "the prior of a user is that of the user before her",
+        "what she chose is in the next person's term too",
+        (Edit(POSTERIORS, "_posterior",
+              "_choice_factors(rows, i, model.choice)",
+              "_choice_factors(rows, max(i - 1, 0), model.choice)"),),
+        (LATENT + NOBODY_ELSE + "[1-moments]", LATENT + NOBODY_ELSE + "[1-gradient]",
+         LATENT + NOBODY_ELSE + "[1-equations]"),
+    ),
+    Mutant(
+        "someone without ratings is taken for an average person, and counted",
+        "an empty row tells that somebody is there: leaving and saying nothing are no longer one",
+        (Edit(POSTERIORS, "factor_moments",
+              "rows.indptr[i] == rows.indptr[i + 1]",
+              "False"),
+         Edit(POSTERIORS, "_fit_error",
+              "total / left.size",
+              "total / max(left.size, 1)")),
+        (LATENT + "test_empty_rows_add_nothing[moments, usual]",),
+    ),
+    Mutant(
+        "someone who cannot solve for her factors is an error",
+        "the error tells that such a row is there",
+        (Edit(POSTERIORS, "factor_moments",
+              "if not fine:\n    continue",
+              "if not fine:\n    raise ValueError('no solution')"),),
+        (LATENT + "test_who_cannot_solve_adds_nothing_and_others_all_the_same",),
+    ),
+    Mutant(
+        "replacing a row is taken to cost no more than removing it, for expected gradients",
+        "half of the noise that is needed",
+        (Edit("trusted/statistics/expected_gradient.py", "ExpectedGradient.sensitivity",
+              "any_vector(self.clip)",
+              "Sensitivity(self.clip, self.clip)"),),
+        (LATENT + "test_the_bound_of_expected_gradients_is_reached[1]",
+         LATENT + FURTHER + "[gradient, always clipped]"),
+    ),
+    Mutant(
+        "arrays of a latent model need not fit each other",
+        "loops read what lies behind them in memory, which may be someone's ratings",
+        (Edit("trusted/statistics/posterior.py", "LatentModel.arrays",
+              "fits and np.all(self.noise > 0)",
+              "True"),),
+        (LATENT + "test_public_numbers_without_a_bound_are_refused",),
     ),
     Mutant(
         "losses on held-out ratings are not clipped",

@@ -209,6 +209,16 @@ def test_noise_of_one_bit_is_the_least_that_is_drawn() -> None:
         grid_of(Silence(max_entry=most * 1.001, term_bits=40))
 
 
+@pytest.mark.parametrize("peak", [1e-305, 1e-300, 1e-293])
+def test_a_unit_that_has_lost_its_digits_is_refused(peak: float) -> None:
+    """Below the normal numbers a unit is rounded, and bound / noise would be more than was paid."""
+    bound = Sensitivity(peak, 2 * peak)
+    with pytest.raises(tacit.EngineError, match="too small for doubles"):
+        grid_of(Silence(max_entry=peak, sensitivity=bound))
+    unit, bits, sd = grid_of(Silence(max_entry=1e-290, sensitivity=Sensitivity(1e-290, 2e-290)))
+    assert unit * 2.0**bits == sd
+
+
 def test_as_many_users_as_sums_have_room_for() -> None:
     ledger = Ledger(tacit.PrivacyBudget(1.0, neighbours="add_remove"))
     entry = ledger.reserve(named("r"), BOUND, 1.0)

@@ -1,13 +1,21 @@
 """A user's term is computed in an order of its own, wherever its numbers lie in memory."""
 
 import ast
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import tacit
 from tacit.kernels.factors import factor_gradient
 from tacit.kernels.filled import map_rows
+from tacit.kernels.latent import (
+    LatentArrays,
+    expected_equations,
+    expected_gradient,
+    factor_moments,
+)
 from tacit.kernels.quantise import Quanta
 from tacit.kernels.residuals import _BATCH, StepArrays, covariance
 from tacit.kernels.rows import RowArrays
@@ -56,6 +64,34 @@ def test_gradients_do_not_depend_on_where_factors_lie() -> None:
         totals.append(total)
     assert totals[0].any()
     assert all(np.array_equal(total, totals[0]) for total in totals)
+
+
+def by_root(rows, model, *rest):  # type: ignore[no-untyped-def]
+    expected_equations(rows, model, True, *rest)
+
+
+def test_posteriors_do_not_depend_on_where_numbers_lie_or_who_comes_before() -> None:
+    """Published numbers lie elsewhere, and users are summed by themselves or together."""
+    rng = np.random.default_rng(3)
+    n_items, rank, choices = 40, 7, 3
+    indptr = np.arange(0, 201, 20, dtype=np.int64)
+    items = np.concatenate([np.sort(rng.choice(n_items, 20, replace=False)) for _ in range(10)])
+    values, own = rng.uniform(1, 5, 200).astype(np.float32), (np.zeros(10), np.ones(10), np.inf)
+    rows = RowArrays(indptr, items.astype(np.uint16), values, np.full(n_items, 3.0), *own)
+    shapes = ((n_items, rank), (n_items,), (n_items, choices), (choices, rank))
+    published = [rng.normal(size=shape) for shape in shapes]
+    sizes = ((choices + rank + 1,) * 2, (n_items, rank + 1), (n_items, 36 + rank + 2))
+    loops: list[Any] = [factor_moments, expected_gradient, by_root]
+    for loop, size in zip(loops, sizes, strict=True):
+        totals = []
+        for by, edges in ((0, (0, 10)), (8, (0, 10)), (24, (0, 1, 4, 10)), (40, range(11))):
+            model = LatentArrays(*(shifted(part, by) for part in published))
+            total = np.zeros(size, dtype=np.int64)
+            for lo, hi in pairwise(edges):
+                loop(rows, model, Quanta(1e9, 1e-6, 2**52), lo, hi, total)
+            totals.append(total)
+        assert totals[0].any()
+        assert all(np.array_equal(total, totals[0]) for total in totals)
 
 
 def test_a_mapped_row_does_not_depend_on_the_rows_beside_it() -> None:

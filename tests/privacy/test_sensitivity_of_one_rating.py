@@ -14,6 +14,7 @@ import pytest
 from tests.privacy import (
     test_sensitivity,
     test_sensitivity_als,
+    test_sensitivity_latent,
     test_sensitivity_moments,
     test_sensitivity_more,
     test_sensitivity_preparation,
@@ -28,6 +29,7 @@ from tests.support.attack import (
 import tacit
 from tacit.accounting.budget import Neighbours, Sensitivity
 from tacit.accounting.ledger import Entry
+from tacit.algorithms import Algorithm
 from tacit.audit.exact_sums import Opened
 from tacit.audit.population import Row, World
 from tacit.audit.rating import rating, worst_rating
@@ -42,6 +44,7 @@ CASES: dict[str, Callable[[], Statistic]] = {
     **test_sensitivity_more.CASES,
     **test_sensitivity_moments.CASES,
     **test_sensitivity_als.CASES,
+    **test_sensitivity_latent.FEW,
     **test_sensitivity_preparation.CASES,
 }
 RELATIONS = ("replace", "add_remove")
@@ -87,11 +90,15 @@ def test_one_rating_moves_a_sum_further_than_one_presence(case: str) -> None:
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_the_default_holds_for_single_ratings(relation: str) -> None:
+@pytest.mark.parametrize(
+    "algorithm", [tacit.LatentFactors(), tacit.Moments()], ids=["latent factors", "moments"]
+)
+def test_the_default_holds_for_single_ratings(algorithm: Algorithm, relation: str) -> None:
+    """And so does what it begins with."""
     budget = tacit.PrivacyBudget(4.0, neighbours=relation)  # type: ignore[arg-type]
-    findings = rating(replace(MOMENTS, budget=budget), effort=QUICK)
+    findings = rating(Target(algorithm, budget), effort=QUICK)
     assert all(finding.holds for finding in findings)
-    assert findings[-1].subject == f"moments: the whole fit, one rating ({relation})"
+    assert findings[-1].subject == f"{algorithm.name}: the whole fit, one rating ({relation})"
     assert findings[-1].limit == pytest.approx(budget.mu * (2 if "add" in relation else 1))
 
 

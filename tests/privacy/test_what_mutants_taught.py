@@ -11,6 +11,7 @@ from tests.conftest import named, ratings_for
 from tests.privacy import (
     test_sensitivity,
     test_sensitivity_als,
+    test_sensitivity_latent,
     test_sensitivity_moments,
     test_sensitivity_more,
     test_sensitivity_preparation,
@@ -38,6 +39,7 @@ STATISTICS: dict[str, Callable[[], Statistic]] = {
     **{f"moments: {name}": case for name, case in test_sensitivity_moments.CASES.items()},
     **test_sensitivity_preparation.CASES,
     **{f"equations: {name}": case for name, case in test_sensitivity_als.CASES.items()},
+    **{f"latent: {name}": case for name, case in test_sensitivity_latent.CASES.items()},
 }
 
 

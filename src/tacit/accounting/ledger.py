@@ -175,7 +175,8 @@ class Ledger:
             for release, plan in old.items()
         }
         before, after = _total_cost(old.values()), _total_cost(new.values())
-        if self.private and after > before * (1 + _ROUNDING):
+        room = max(self.left, -_ROUNDING * self._limit) + _ROUNDING * self._limit
+        if self.private and after - before > min(_ROUNDING * before, room):
             raise PrivacyError(
                 "releases cannot be given more together than was reserved for them; nothing changed"
             )

@@ -1,6 +1,7 @@
 """The mechanism: the one place where a bounded sum is opened, noise is added and a release made."""
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from copy import copy
 from enum import StrEnum
@@ -117,6 +118,8 @@ class Mechanism:
         if self._engine.n_users > users:
             raise EngineError(f"sums have room for {_CAPACITY} users; split the ratings")
         finest = statistic.max_entry * max(users * 2.0**-_SUM_BITS, 2.0**-statistic.term_bits)
+        if not finest >= sys.float_info.min:  # a unit below has not all digits of its multiples
+            raise EngineError("a sum has a bound too small for doubles; nothing was summed")
         if not self._ledger.private:
             return finest, 0
         bits = min(MOST_BITS, math.floor(math.log2(entry.noise_sd / finest)))

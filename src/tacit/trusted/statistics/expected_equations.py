@@ -25,7 +25,9 @@ class ExpectedEquations(PosteriorStatistic):
 
     *Paper:* none; the M-step of factor analysis, as in DPALS with the posterior covariance.
     *Guarantee:* L2 norm of all numbers that are kept. A user's term, all of her items together, has
-    norm at most $C$ (`clip`), by the quantiser: add_remove $C$, replace $2 C$ (any_vector).
+    norm at most $C$ (`clip`), by the quantiser: add_remove $C$, replace $2 C$ (any_vector). The
+    second is not reached: no two terms point against each other (docs/privacy/proofs.md), so that
+    they are about $\sqrt2 C$ apart at most. What rounding adds to that is not bounded here.
     """
 
     bounds: RowBounds

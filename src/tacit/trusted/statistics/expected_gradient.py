@@ -27,8 +27,8 @@ class ExpectedGradient(PosteriorStatistic):
 
     *Paper:* none.
     *Guarantee:* Frobenius norm. A user's term has norm at most $C$ (`clip`), by the quantiser:
-    add_remove $C$, replace $2 C$ (any_vector), reached by two people with the same items, posterior
-    means that are opposite and equal residuals.
+    add_remove $C$, replace $2 C$ (any_vector), reached by two people with the same items, the same
+    posterior mean and opposite residuals: where $F = 0$, by the two ends of the range.
     """
 
     bounds: RowBounds

@@ -38,9 +38,9 @@ class LatentModel(Described):
 
     def arrays(self) -> LatentArrays:
         """Return what the loops take, or refuse shapes that would make them read elsewhere."""
-        items, rank = self.factors.shape
-        fits = self.noise.shape == (items,) and self.choice.shape[0] == items
-        fits = fits and self.prior.shape == (self.choice.shape[1], rank)
+        fits = self.factors.ndim == self.choice.ndim == 2 and self.choice.shape[1] > 0
+        fits = fits and self.noise.shape == self.factors.shape[:1] == self.choice.shape[:1]
+        fits = fits and self.prior.shape == (self.choice.shape[1], self.factors.shape[1])
         if not (fits and np.all(self.noise > 0)):
             raise PrivacyError("the arrays of a latent model do not fit; nothing was summed")
         parts = (self.factors, 1.0 / np.sqrt(self.noise), self.choice, self.prior)
