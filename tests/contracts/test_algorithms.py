@@ -28,7 +28,7 @@ FRANK_WOLFE = tacit.FrankWolfe(rounds=3, shift=False, residual_clip=1.0)
 OJA = replace(FRANK_WOLFE, eigen="oja", oja_steps=4)
 CASES: dict[str, Any] = {
     "latent factors": tacit.LatentFactors(step="gradient"),
-    "latent factors, equations": tacit.LatentFactors(step="equations", rounds=2),
+    "latent factors, equations": tacit.LatentFactors(step="equations", rounds=1),
     "moments": tacit.Moments(),
     "moments, block": tacit.Moments(eigen="block", columns=4, steps=2),
     "moments, few ratings": tacit.Moments(max_ratings=5, rank=2),
