@@ -162,7 +162,7 @@ def show_scores(
         table.add_column("std", justify="right")
     choosing = any(row.choice is not None for row in rows)
     if choosing:
-        table.add_column("share of next choices", justify="right")
+        table.add_column("choice", justify="right")
     for at, row in enumerate(rows):
         title = [row.title] if model.catalogue.titles is not None else []
         spread = [] if stds is None else [f"{stds[at]:.2f}"]
