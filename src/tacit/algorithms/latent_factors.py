@@ -44,6 +44,8 @@ _LEGIBLE = 20.0  # of users times mu over sqrt(items): then half of the full sha
 _COVARIANCE, _CHOICE = 0.40, 0.20  # of the budget, where matrices are legible
 _ROUNDS = {"gradient": 3, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
+_USERS_EACH = 50  # users for each of them
+_MANY_USERS = 500  # with fewer the likelihood fits chance
 _FIRST_GAIN = 2.0  # of the first regression on choice: posterior means are shrunk
 _CLIP = 0.8  # of the norm that a gradient is expected to have
 _LEAST_NOISE = 1e-4  # of the usual variance of a rating
@@ -145,7 +147,8 @@ class LatentFactors(Validated):
 
     step: Step = "auto"
     """How item factors move in a round: along a released gradient, or to the solution of released
-    equations, which have more numbers. "auto": the gradient with a budget, equations without."""
+    equations, which have more numbers. "auto": equations without a budget and with 500 users or more,
+    otherwise the gradient."""
     rounds: Annotated[int, Range(1, 100)] | None = None
     """Of item factors; None: 3 with gradients, 12 with equations."""
     rank: Count | None = None
@@ -241,7 +244,7 @@ class LatentFactors(Validated):
     ) -> tuple[_State, FactorMoments]:
         """Solve the M-step in every round, and regress on choice before it and at the end."""
         shares = state.learned.items.rated.shares
-        most = min(self.rank or _FEWEST, facts.n_items - 1) + 1
+        most = min(self.rank or _FEWEST, facts.n_items - 1, int(state.users / _USERS_EACH)) + 1
         state = state._replace(estimate=padded(state.estimate, most, self.start_seed))
         variances = initial_variances(state.estimate, shares)
         rounds, least = self._rounds(facts), _LEAST_NOISE * default_ridge(facts.rating_range)
@@ -323,7 +326,8 @@ class LatentFactors(Validated):
     def _form(self, facts: Facts) -> str:
         if self.step != "auto":
             return self.step
-        return "equations" if facts.budget is None else "gradient"
+        many = facts.n_users is not None and facts.n_users >= _MANY_USERS
+        return "equations" if facts.budget is None and many else "gradient"
 
     def _rounds(self, facts: Facts) -> int:
         return self.rounds or _ROUNDS[self._form(facts)]
