@@ -147,8 +147,8 @@ class LatentFactors(Validated):
 
     step: Step = "auto"
     """How item factors move in a round: along a released gradient, or to the solution of released
-    equations, which have more numbers. "auto": equations without a budget and with 500 users or more,
-    otherwise the gradient."""
+    equations, which have more numbers. "auto": equations without a budget and with 500 users or
+    more, otherwise the gradient."""
     rounds: Annotated[int, Range(1, 100)] | None = None
     """Of item factors; None: 3 with gradients, 12 with equations."""
     rank: Count | None = None
