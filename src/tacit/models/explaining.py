@@ -122,7 +122,7 @@ def _factors(model: "Model") -> str:
 def _both_heads(model: "Model", rule: LatentFactorRule) -> str:
     """Say how many latent factors ratings and choices have, and what decided on them."""
     ratings, choices = rule.factors.shape[1] - 1, rule.choice_factors.shape[1] - 1
-    if model.certificate.budget is None:
+    if _paid_for(model)[ReleaseKind.EQUATIONS] and model.certificate.budget is None:
         start = f"ratings have {ratings} latent factors, each as large as the likelihood makes it"
     else:
         start = f"of ratings, {_counted(model, ratings)}"
