@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from tacit.kernels.quantise import clip_factor, quantise
-from tacit.kernels.solving import own_solution, target
+from tacit.kernels.solving import dot, own_solution, target
 
 __all__ = ["factor_gradient", "solve_factors"]
 
@@ -25,17 +25,8 @@ def factor_gradient(rows, factors, ridge, quanta, lo, hi, total):
         own = own_solution(rows, i, factors, roots, ridge)
         errors = np.empty(stop - start)
         for p in range(start, stop):
-            errors[p - start] = _product(own, factors[rows.items[p]]) - target(rows, i, p)
+            errors[p - start] = dot(own, factors[rows.items[p]]) - target(rows, i, p)
         _add_clipped(errors, own, rows.items[start:stop], quanta, total)
-
-
-@njit(cache=True, nogil=True)
-def _product(own, vector):
-    """Return own . vector, in one order; that of BLAS may depend on where the numbers lie."""
-    total = 0.0
-    for k in range(own.size):
-        total += own[k] * vector[k]
-    return total
 
 
 @njit(cache=True, nogil=True)

@@ -21,10 +21,13 @@ from tacit.kernels.quantise import clip_factor, norm_of, quantise
 from tacit.kernels.solving import (
     add_multiple,
     cholesky,
+    dot,
     gram_of,
     inverse_of,
     own_block,
+    solve_rows,
     substitute,
+    subtract_rows,
     target,
 )
 
@@ -68,43 +71,62 @@ def _choice_factors(rows, i, choice):
 
 
 @njit(cache=True, nogil=True)
-def _dot(one, other):
-    """Return the inner product, in one order; that of BLAS may depend on where numbers lie."""
-    total = 0.0
-    for k in range(one.size):
-        total += one[k] * other[k]
-    return total
+def _prior_mean(found, prior):
+    """Return prior^T c."""
+    own = np.zeros(prior.shape[1])
+    for k in range(found.size):
+        add_multiple(own, found[k], prior[k])
+    return own
 
 
 @njit(cache=True, nogil=True)
 def _posterior(rows, i, model):
-    """Return c, u and the upper Cholesky factor of S^-1 of user i, and whether all is finite."""
+    """Return c, u, G = R_o F_o, a Cholesky factor U, and whether all is finite.
+
+    With at least as many ratings as factors U^T U = I + G^T G = S^-1, otherwise the smaller
+    I + G G^T, with S = I - G^T (I + G G^T)^-1 G.
+    """
     found = _choice_factors(rows, i, model.choice)
-    own = np.zeros(model.factors.shape[1])
-    for k in range(found.size):
-        add_multiple(own, found[k], model.prior[k])
-    block = own_block(rows, i, model.factors, model.roots)
-    upper = gram_of(block, 1.0)
+    own = _prior_mean(found, model.prior)
+    block, start = own_block(rows, i, model.factors, model.roots), rows.indptr[i]
+    gaps = np.empty(block.shape[0])
+    for p in range(gaps.size):
+        gaps[p] = target(rows, i, start + p) * model.roots[rows.items[start + p]]
+        gaps[p] -= dot(block[p], own)
+    wide = _is_wide(block)
+    upper = gram_of(block.T.copy() if wide else block, 1.0)
     fine = cholesky(upper)
-    if fine:
+    if fine and wide:
+        substitute(upper, gaps)
+        _add_combination(own, gaps, block)
+    elif fine:
         right = np.zeros(own.size)
-        start = rows.indptr[i]
-        for p in range(block.shape[0]):
-            item = rows.items[start + p]
-            gap = target(rows, i, start + p) - _dot(model.factors[item], own)
-            add_multiple(right, gap * model.roots[item], block[p])
+        _add_combination(right, gaps, block)
         substitute(upper, right)
         add_multiple(own, 1.0, right)
     for k in range(own.size):
         fine = fine and np.abs(own[k]) < np.inf
-    return found, own, upper, fine
+    return found, own, block, upper, fine
+
+
+@njit(cache=True, nogil=True)
+def _is_wide(block):
+    """Return whether there are fewer ratings than factors."""
+    return block.shape[0] < block.shape[1]
+
+
+@njit(cache=True, nogil=True)
+def _add_combination(sums, weights, block):
+    """Add weights @ block to the sums."""
+    for p in range(weights.size):
+        add_multiple(sums, weights[p], block[p])
 
 
 @njit(cache=True, nogil=True)
 def posterior_means(rows, model, solved, lo, hi):
     """Write every user's posterior mean; zero where arithmetic breaks down."""
     for i in range(lo, hi):
-        _, own, _, fine = _posterior(rows, i, model)
+        _, own, _, _, fine = _posterior(rows, i, model)
         if fine:
             solved[i] = own
 
@@ -115,27 +137,27 @@ def _residuals(rows, i, model, own):
     start = rows.indptr[i]
     left = np.empty(rows.indptr[i + 1] - start)
     for p in range(left.size):
-        left[p] = target(rows, i, start + p) - _dot(model.factors[rows.items[start + p]], own)
+        left[p] = target(rows, i, start + p) - dot(model.factors[rows.items[start + p]], own)
     return left
 
 
 @njit(cache=True, nogil=True)
-def _variances(inverse):
-    """Return the diagonal of S from the inverse of the Cholesky factor of S^-1."""
-    found = np.empty(inverse.shape[0])
-    for k in range(found.size):
-        found[k] = _dot(inverse[k, k:], inverse[k, k:])
-    return found
+def _explained(upper):
+    """Return sum_o f^T S f / noise, from either Cholesky factor: its size less |U^-1|^2.
+
+    It is the number of factors less the trace of S, or that of ratings less that of
+    (I + G G^T)^-1: both matrices have the same eigenvalues but for ones.
+    """
+    inverse, total = inverse_of(upper), float(upper.shape[0])
+    for k in range(upper.shape[0]):
+        total -= dot(inverse[k, k:], inverse[k, k:])
+    return total
 
 
 @njit(cache=True, nogil=True)
-def _fit_error(rows, i, model, own, variances):
-    """Return the root of the mean of E[(y - f.u)^2] / noise over user i's ratings.
-
-    The mean over the posterior; sum_o f^T S f / noise is the number of factors less the trace of S.
-    """
-    left = _residuals(rows, i, model, own)
-    total = own.size - np.sum(variances)
+def _fit_error(rows, i, model, own, upper):
+    """Return the root of the mean of E[(y - f.u)^2] / noise, over user i's ratings and S."""
+    left, total = _residuals(rows, i, model, own), _explained(upper)
     for p in range(left.size):
         total += (left[p] * model.roots[rows.items[rows.indptr[i] + p]]) ** 2
     return np.sqrt(total / left.size)
@@ -149,12 +171,12 @@ def factor_moments(rows, model, quanta, lo, hi, total):
     for i in range(lo, hi):
         if rows.indptr[i] == rows.indptr[i + 1]:
             continue
-        found, own, upper, fine = _posterior(rows, i, model)
+        found, own, _, upper, fine = _posterior(rows, i, model)
         if not fine:
             continue
         vector[: found.size] = found
         vector[found.size : size - 1] = own
-        vector[size - 1] = _fit_error(rows, i, model, own, _variances(inverse_of(upper)))
+        vector[size - 1] = _fit_error(rows, i, model, own, upper)
         factor = clip_factor(norm_of(vector), quanta.bound) / quanta.quantum
         quantise(vector, factor, quanta.most_squared, integers)
         for k in range(size):
@@ -178,33 +200,45 @@ def _add_terms(terms, items, quanta, total):
 
 
 @njit(cache=True, nogil=True)
-def _covariance(inverse):
-    """Return S = U^-1 U^-T from the inverse of the Cholesky factor of S^-1, along rows."""
-    rank = inverse.shape[0]
-    across, found = inverse.T.copy(), np.zeros((rank, rank))
-    for p in range(rank):
-        column = across[p, : p + 1]
-        for k in range(p + 1):
-            add_multiple(found[k, : p + 1], column[k], column)
+def _wide_spread(block, upper):
+    """Return G S = (I + G G^T)^-1 G."""
+    found = block.copy()
+    solve_rows(upper, found)
     return found
 
 
 @njit(cache=True, nogil=True)
-def _subtract_product(rows, weight, matrix, sums):
-    """Subtract weight x rows @ matrix from the sums, four rows of the matrix at a time."""
-    size = matrix.shape[0]
-    whole = size - size % 4
-    for p in range(rows.shape[0]):
-        row, own = sums[p], rows[p]
-        for k in range(0, whole, 4):
-            first, second = weight * own[k], weight * own[k + 1]
-            third, fourth = weight * own[k + 2], weight * own[k + 3]
-            one, two, three, four = matrix[k], matrix[k + 1], matrix[k + 2], matrix[k + 3]
-            for l in range(size):
-                pair = first * one[l] + second * two[l]
-                row[l] -= pair + (third * three[l] + fourth * four[l])
-        for k in range(whole, size):
-            add_multiple(row[:size], -weight * own[k], matrix[k])
+def _covariance(block, upper):
+    """Return S from G and the Cholesky factor."""
+    rank = block.shape[1]
+    found = np.zeros((rank, rank))
+    if _is_wide(block):
+        spread, across = _wide_spread(block, upper), block.T.copy()
+        for k in range(rank):
+            found[k, k] = 1.0
+            subtract_rows(found[k, k:], across[k], spread, 0, k)
+    else:
+        across = inverse_of(upper).T.copy()
+        for k in range(rank):
+            subtract_rows(found[k, k:], across[k:, k], across, k, k)
+            for l in range(k, rank):
+                found[k, l] = -found[k, l]
+    for k in range(rank):
+        found[k + 1 :, k] = found[k, k + 1 :]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _spread(block, upper):
+    """Return G S: its rows are S f_j / sd_j."""
+    if _is_wide(block):
+        return _wide_spread(block, upper)
+    found, covariance = np.zeros(block.shape), _covariance(block, upper)
+    for p in range(block.shape[0]):
+        subtract_rows(found[p], block[p], covariance, 0, 0)
+        for k in range(found.shape[1]):
+            found[p, k] = -found[p, k]
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -213,23 +247,23 @@ def expected_gradient(rows, model, quanta, lo, hi, total):
     rank = model.factors.shape[1]
     for i in range(lo, hi):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
-        _, own, upper, fine = _posterior(rows, i, model)
+        _, own, block, upper, fine = _posterior(rows, i, model)
         if start == stop or not fine:
             continue
         left, weight = _residuals(rows, i, model, own), 1.0 / np.sqrt(stop - start)
-        terms, rated = np.zeros((left.size, rank + 1)), np.empty((left.size, rank))
+        terms, spread = np.zeros((left.size, rank + 1)), _spread(block, upper)
         for p in range(left.size):
-            rated[p] = model.factors[rows.items[start + p]]
-            add_multiple(terms[p, :rank], weight * left[p], own)
+            row = terms[p, :rank]
+            add_multiple(row, weight * left[p], own)
+            add_multiple(row, -weight / model.roots[rows.items[start + p]], spread[p])
             terms[p, rank] = weight * left[p]
-        _subtract_product(rated, weight, _covariance(inverse_of(upper)), terms)
         _add_terms(terms, rows.items[start:stop], quanta, total)
 
 
 @njit(cache=True, nogil=True)
-def _second_moment(own, inverse):
+def _second_moment(own, covariance):
     """Return the upper half, by rows, of E[(u, 1) (u, 1)^T] over the posterior."""
-    rank, covariance = own.size, _covariance(inverse)
+    rank = own.size
     found = np.empty((rank + 1) * (rank + 2) // 2)
     at = 0
     for k in range(rank):
@@ -285,11 +319,11 @@ def expected_equations(rows, model, root, quanta, lo, hi, total):
     rank = model.factors.shape[1]
     for i in range(lo, hi):
         start, stop = rows.indptr[i], rows.indptr[i + 1]
-        _, own, upper, fine = _posterior(rows, i, model)
+        _, own, block, upper, fine = _posterior(rows, i, model)
         if start == stop or not fine:
             continue
         weight = 1.0 / np.sqrt(stop - start) if root else 1.0
-        shared = weight * _second_moment(own, inverse_of(upper))
+        shared = weight * _second_moment(own, _covariance(block, upper))
         terms = np.empty((stop - start, rank + 2))
         for p in range(stop - start):
             row, rating = terms[p], target(rows, i, start + p)

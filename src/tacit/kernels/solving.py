@@ -17,11 +17,14 @@ from tacit.kernels.rows import clipped
 __all__ = [
     "add_multiple",
     "cholesky",
+    "dot",
     "gram_of",
     "inverse_of",
     "own_block",
     "own_solution",
+    "solve_rows",
     "substitute",
+    "subtract_rows",
     "target",
 ]
 
@@ -37,6 +40,22 @@ def add_multiple(sums, weight, vector):
     """Add weight x vector to the sums, in place."""
     for l in range(sums.size):
         sums[l] += weight * vector[l]
+
+
+@njit(cache=True, nogil=True)
+def dot(one, other):
+    """Return the inner product, in one order; that of BLAS may depend on where numbers lie."""
+    total = 0.0
+    for k in range(one.size):
+        total += one[k] * other[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _divide(vector, divisor):
+    """Divide by a number, in place."""
+    for l in range(vector.size):
+        vector[l] /= divisor
 
 
 @njit(cache=True, nogil=True)
@@ -69,17 +88,34 @@ def gram_of(block, ridge):
 
 
 @njit(cache=True, nogil=True)
+def subtract_rows(sums, weights, matrix, first, start):
+    """Subtract weights @ matrix[first : first + weights.size, start:] from the sums, row by row.
+
+    Four rows at a time, since a processor spends as long on reading and writing sums as on some
+    products; one after the other, so that bits are those of one row at a time.
+    """
+    whole = weights.size - weights.size % 4
+    for k in range(0, whole, 4):
+        at = first + k
+        one, two = matrix[at, start:], matrix[at + 1, start:]
+        three, four = matrix[at + 2, start:], matrix[at + 3, start:]
+        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for l in range(sums.size):
+            pair = (sums[l] - a * one[l]) - b * two[l]
+            sums[l] = (pair - c * three[l]) - d * four[l]
+    for k in range(whole, weights.size):
+        add_multiple(sums, -weights[k], matrix[first + k, start:])
+
+
+@njit(cache=True, nogil=True)
 def cholesky(gram):
     """Turn the upper half into U with gram = U^T U, in place; False if that cannot be done."""
-    size = gram.shape[0]
-    for k in range(size):
-        if not 0.0 < gram[k, k] < np.inf:
+    for k in range(gram.shape[0]):
+        row = gram[k, k:]
+        subtract_rows(row, gram[:k, k], gram, 0, k)
+        if not 0.0 < row[0] < np.inf:
             return False
-        root = np.sqrt(gram[k, k])
-        for l in range(k, size):
-            gram[k, l] /= root
-        for i in range(k + 1, size):
-            add_multiple(gram[i, i:], -gram[k, i], gram[k, i:])
+        _divide(row, np.sqrt(row[0]))
     return True
 
 
@@ -103,12 +139,23 @@ def inverse_of(upper):
     inverse = np.zeros((size, size))
     for k in range(size - 1, -1, -1):
         row = inverse[k, k + 1 :]
-        for l in range(k + 1, size):
-            add_multiple(row[l - k - 1 :], -upper[k, l], inverse[l, l:])
+        subtract_rows(row, upper[k, k + 1 :], inverse, k + 1, k + 1)
         inverse[k, k] = 1.0 / upper[k, k]
         for l in range(row.size):
             row[l] *= inverse[k, k]
     return inverse
+
+
+@njit(cache=True, nogil=True)
+def solve_rows(upper, matrix):
+    """Solve U^T U X = matrix in place."""
+    size = upper.shape[0]
+    for k in range(size):
+        subtract_rows(matrix[k], upper[:k, k], matrix, 0, 0)
+        _divide(matrix[k], upper[k, k])
+    for k in range(size - 1, -1, -1):
+        subtract_rows(matrix[k], upper[k, k + 1 :], matrix, k + 1, 0)
+        _divide(matrix[k], upper[k, k])
 
 
 @njit(cache=True, nogil=True)
