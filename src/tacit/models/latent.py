@@ -6,16 +6,20 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
+from tacit.models.linear import ridge_weights
 from tacit.models.rules import (
     Floats,
     OwnRows,
     arrays_and_settings,
     check_shapes,
+    cosines,
     kinds_paid,
+    less_mean,
     own_arrays,
 )
 
@@ -89,15 +93,7 @@ class LatentFactorRule:
 
         Below a tenth of an item's mean share scores fade to zero, so that all are positive.
         """
-        from scipy.sparse import csr_array
-
-        lengths = np.diff(own.indptr)
-        weights = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
-        shape = (lengths.size, self.offsets.size)
-        rows = csr_array((weights, own.items.astype(np.int32), own.indptr), shape=shape)
-        found = np.asarray(rows @ self._choice_weights)
-        found[lengths == 0, 0] = 1.0
-        scores = np.asarray(found @ self.choice_factors.T)
+        scores = np.asarray(self._choice_means(own) @ self.choice_factors.T)
         soft = _SOFT * max(float(np.mean(self.choice_factors[:, 0])), 1e-12)
         scores /= soft
         np.logaddexp(0.0, scores, out=scores)
@@ -112,6 +108,27 @@ class LatentFactorRule:
         ndtr(chance, out=chance)
         chance *= self.choice(own)
         return chance
+
+    def similarities(self, item: int) -> Floats:
+        r"""Return the mean of two cosines: of choice factors, and of factors less their mean.
+
+        Of choice factors the first, which is popularity, is left out. Where one of the two is zero
+        for an item, it is the other one.
+        """
+        chosen = cosines(self.choice_factors[:, 1:], item)
+        rated = cosines(less_mean(self.factors), item)
+        both = 0.5 * (chosen + rated)
+        return np.where(np.isnan(chosen), rated, np.where(np.isnan(rated), chosen, both))
+
+    def contributions(self, own: OwnRows, items: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        r"""Return what is expected of her choice alone, and what each of her ratings adds.
+
+        The first is $m_j + F_j W^T c$. A rating of k adds its distance from $m_k + F_k W^T c$ times
+        the weight of the regression (`ridge_weights`).
+        """
+        means = self.offsets + self.factors @ (self.prior.T @ self._choice_means(own)[0])
+        gaps = own.values.astype(np.float64) - means[own.items]
+        return means[items], ridge_weights(self.factors, self.noise, own, items) * gaps
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
@@ -161,6 +178,18 @@ class LatentFactorRule:
         if np.ptp(self.offsets) > 0 and not steps + paid[ReleaseKind.ITEM_EFFECTS]:
             missing.append("it has item means, and no release of item effects")
         return missing
+
+    def _choice_means(self, own: OwnRows) -> Floats:
+        """Return everyone's c; someone without ratings is taken to be average."""
+        from scipy.sparse import csr_array
+
+        lengths = np.diff(own.indptr)
+        weights = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
+        shape = (lengths.size, self.offsets.size)
+        rows = csr_array((weights, own.items.astype(np.int32), own.indptr), shape=shape)
+        found = np.asarray(rows @ self._choice_weights)
+        found[lengths == 0, 0] = 1.0
+        return found
 
     @cached_property
     def _choice_weights(self) -> Floats:
