@@ -21,6 +21,7 @@ __all__ = [
     "AsJson",
     "Delta",
     "Duplicates",
+    "FeatureNames",
     "Force",
     "Implicit",
     "ItemColumn",
@@ -59,6 +60,12 @@ ItemColumn = Annotated[str | None, typer.Option(help="Name of the item column.")
 RatingColumn = Annotated[str | None, typer.Option(help="Name of the rating column.")]
 ItemsPath = Annotated[
     Path | None, typer.Option(help="Public catalogue: a file with columns item, title.")
+]
+FeatureNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature", help="A column of --items that is a public feature of items; may be repeated."
+    ),
 ]
 UnknownItemsName = Annotated[
     str,

@@ -48,6 +48,10 @@ class LatentFactorRule:
     the score of choice and the probability $\Phi((m_j + F_j \hat u - t)/\sqrt{D_j})$ that she likes
     item j, rates it above t = `liked`.
 
+    `measured` are the factors and, in the last column, the means of the first items as they were
+    measured, before any shrinking, and `measured_noise` the variances of that. Predictions do not
+    use them; item features do (models.item_regression). A model may have none.
+
     `spread` is the sd of the error of a predicted rating, $F_j S F_j^T + D_j$ with S the posterior
     covariance of u. Published numbers are taken as exact; their doubt is in D.
     """
@@ -61,6 +65,8 @@ class LatentFactorRule:
     choice_noise: Floats
     prior: Floats
     liked: float
+    measured: Floats | None = None
+    measured_noise: Floats | None = None
 
     def scores(self, own: OwnRows) -> Floats:
         """Return everyone's predicted rating of every item, people by items."""
@@ -143,6 +149,8 @@ class LatentFactorRule:
         rule = cls(
             **{name: np.ascontiguousarray(arrays[name]) for name in names},
             liked=float(settings["liked"]),
+            measured=arrays.get("measured"),
+            measured_noise=arrays.get("measured_noise"),
         )
         items, rank, choices = rule.offsets.size, rule.factors.shape[-1], rule.prior.shape[0]
         check_shapes(
@@ -153,6 +161,7 @@ class LatentFactorRule:
             choice_noise=(items,),
             prior=(choices, rank),
         )
+        _check_measured(rule)
         usable = all(np.all(np.abs(part) < _LARGEST) for part in (rule.choice_factors, rule.prior))
         positive = np.all(rule.noise > 0) and np.all(rule.choice_noise > 0)
         if not (usable and positive and choices > 0 and np.isfinite(rule.liked)):
@@ -194,6 +203,18 @@ class LatentFactorRule:
     @cached_property
     def _choice_weights(self) -> Floats:
         return choice_weights(self.choice_factors, self.choice_noise)
+
+
+def _check_measured(rule: LatentFactorRule) -> None:
+    """Refuse measurements of a model file that do not fit; a file may have none."""
+    if rule.measured is None and rule.measured_noise is None:
+        return
+    if rule.measured is None or rule.measured_noise is None:
+        raise ModelFileError("the arrays of the local rule do not fit together")
+    shape = len(rule.measured), rule.factors.shape[1] + 1
+    check_shapes(rule, measured=shape, measured_noise=shape)
+    if not (0 < shape[0] <= rule.offsets.size and np.all(rule.measured_noise > 0)):
+        raise ModelFileError("the arrays of the local rule are impossible")
 
 
 def choice_weights(factors: Floats, noise: Floats) -> Floats:

@@ -240,6 +240,24 @@ class Model:
             ratings, lambda own: self._best(own, n, allowed, include_rated, order)
         )
 
+    def with_items(self, catalogue: Catalogue) -> "Model":
+        """Return the model with the items of a catalogue added, known by their features.
+
+        The features of the items that the model has say what features mean: if it was fitted
+        without any, `catalogue` lists these items too. New items have predictions with a larger
+        std. Only published numbers and features are used, so it costs nothing.
+
+        Args:
+            catalogue: items with public features, in the columns of those of the fit; the items
+                that the model has already stay as they are.
+
+        Raises:
+            ConfigError: there are no features, or this model's method cannot use them.
+        """
+        from tacit.models.item_features import extended
+
+        return extended(self, catalogue)
+
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a file, whole or not at all.
 
