@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from benchmarks.item_features import fitted, made, plain
+from benchmarks.item_features import World, errors, made, three_models
 
 import tacit
 from tacit.data.features import FeatureColumn, ItemFeatures
@@ -188,31 +188,34 @@ def test_the_design_matrix() -> None:
 
 
 @pytest.fixture(scope="module")
-def world() -> Any:
+def world() -> World:
     return made(0.8, users=1500, items=120, seed=1, per_user=25)
 
 
 @pytest.fixture(scope="module")
-def pair(world: Any) -> tuple[tacit.Model, tacit.Model]:
-    """Fits without and with features, with the same noise."""
-    return fitted(plain(world.train), 3.0, 1), fitted(world.train, 3.0, 1)
+def models(world: World) -> list[tacit.Model]:
+    """Fits without and with features, with the same noise; and with cold items added later."""
+    return three_models(world, 3.0, 1)
 
 
-def cold_error(model: tacit.Model, world: Any) -> float:
-    from benchmarks.item_features import errors
+@pytest.fixture(scope="module")
+def pair(models: list[tacit.Model]) -> tuple[tacit.Model, tacit.Model]:
+    return models[0], models[1]
 
+
+def cold_error(model: tacit.Model, world: World) -> float:
     return errors(model, world)["cold"]
 
 
 class TestFit:
     """Features in a fit: the same releases, and better items where features tell of them."""
 
-    def test_cold_items_gain(self, world: Any, pair: tuple[tacit.Model, tacit.Model]) -> None:
+    def test_cold_items_gain(self, world: World, pair: tuple[tacit.Model, tacit.Model]) -> None:
         without, with_features = (cold_error(model, world) for model in pair)
         assert with_features < 0.95 * without
 
     def test_shuffled_features_lose_nothing(
-        self, world: Any, pair: tuple[tacit.Model, tacit.Model]
+        self, world: World, pair: tuple[tacit.Model, tacit.Model]
     ) -> None:
         order = np.random.default_rng(0).permutation(len(world.catalogue))
         shuffled = tacit.Catalogue(
@@ -231,20 +234,20 @@ class TestFit:
         assert line in pair[1].explain()
 
     def test_afterwards_is_the_same_as_in_the_fit(
-        self, world: Any, pair: tuple[tacit.Model, tacit.Model]
+        self, world: World, pair: tuple[tacit.Model, tacit.Model]
     ) -> None:
         later = pair[0].with_items(world.catalogue)
         assert later.catalogue == pair[1].catalogue
         assert np.array_equal(later.predict({3: 4.0}), pair[1].predict({3: 4.0}))
 
-    def test_other_methods_say_that_they_do_not_use_them(self, world: Any) -> None:
+    def test_other_methods_say_that_they_do_not_use_them(self, world: World) -> None:
         with pytest.warns(tacit.TacitWarning, match="item features are not used: moments"):
             model = tacit.fit(world.train, tacit.Moments(), epsilon=1.0)
         assert model.catalogue.features is None
         with pytest.raises(tacit.ConfigError, match=r"with_items: this model \(ridge\)"):
             model.with_items(world.catalogue)
 
-    def test_the_most_rated_items_keep_their_features(self, world: Any) -> None:
+    def test_the_most_rated_items_keep_their_features(self, world: World) -> None:
         model = tacit.fit(world.train, epsilon=3.0, top_items=50)
         places = world.catalogue.positions(model.catalogue.ids)
         assert model.catalogue == world.catalogue.rows(places)
@@ -286,29 +289,13 @@ class TestNewItems:
         assert all(row.choice is not None and row.choice > 0 for row in found)
         assert np.isfinite(model.predict({1000: 5.0})).all()
 
-    def test_predictions_of_new_items_are_good_and_their_stds_honest(self, world: Any) -> None:
+    def test_predictions_of_new_items_are_good_and_their_stds_honest(
+        self, world: World, models: list[tacit.Model]
+    ) -> None:
         """Items that no one rated are left out of the fit and added afterwards."""
-        warm = np.flatnonzero(~world.cold)
-        rows, columns, stars = world.test
-        users = np.repeat(np.arange(world.train.n_users), np.diff(world.train.indptr))
-        ratings = tacit.Ratings.from_arrays(
-            users,
-            world.train.items.astype(np.int64),
-            world.train.values,
-            rating_range=(0.5, 5.0),
-            catalogue=world.catalogue.rows(warm),
-        )
-        model = fitted(ratings, 3.0, 1).with_items(world.catalogue)
-        again = tacit.Ratings.from_arrays(
-            users, world.train.items.astype(np.int64), world.train.values,
-            rating_range=(0.5, 5.0), catalogue=model.catalogue,
-        )  # fmt: skip
-        _, scores, stds = next(model.predict_rows_with_std(again))
-        new = world.cold[columns]
-        places = model.catalogue.positions(columns[new])
-        left = scores[rows[new], places] - stars[new]
-        assert np.mean(left**2) < 0.92 * np.var(stars[new])
-        assert 0.75 < np.mean((left / stds[rows[new], places]) ** 2) < 1.25
+        found = errors(models[2], world)
+        assert found["cold"] < 0.95 * cold_error(models[0], world)
+        assert 0.85 < found["error/std"] < 1.15
 
     def test_bad_catalogues_are_named(self, pair: tuple[tacit.Model, tacit.Model]) -> None:
         with pytest.raises(tacit.ConfigError, match=r"catalogue=list: expected tacit\.Catalogue"):
@@ -321,7 +308,7 @@ class TestNewItems:
         with pytest.raises(tacit.ConfigError, match="no feature of any item of the model"):
             pair[0].with_items(alone)
 
-    def test_a_model_without_measurements_says_so(self, world: Any, pair: Any) -> None:
+    def test_a_model_without_measurements_says_so(self, world: World, pair: Any) -> None:
         from dataclasses import replace
 
         bare = replace(pair[0], rule=replace(pair[0].rule, measured=None, measured_noise=None))
