@@ -143,6 +143,14 @@ class TestRegression:
         for seed in range(20):
             assert fit_regressions(*_without(drawn(seed, 0.3)))[0].uses_features
 
+    def test_numbers_that_are_all_the_same_are_no_trouble(self) -> None:
+        features, noise = np.ones((5, 2)), np.ones(5)
+        found = fit_regressions(features, np.full(5, 3.0), noise)[0]
+        means, variances = found.posterior(features, np.full(5, 3.0), noise)
+        assert np.allclose(means, 3.0)
+        assert np.isfinite(variances).all()
+        assert fit_regressions(np.zeros((5, 0)), np.arange(5.0), noise)[0].coefficients.size == 0
+
     @pytest.mark.parametrize("known", [True, False])
     def test_variances_are_honest(self, known: bool) -> None:
         """Squared errors are as large as stated, for measured items and for new ones."""
@@ -343,6 +351,25 @@ class TestFile:
             path.write_bytes(damaged)
             with pytest.raises(tacit.ModelFileError):
                 tacit.load(path)
+
+    @pytest.mark.parametrize("case", ["half", "shape", "negative", "vast", "too many"])
+    def test_impossible_measurements_are_refused(self, pair: Any, case: str) -> None:
+        arrays, settings = pair[1].rule.parts()
+        noise = arrays["measured_noise"]
+        wrong: dict[str, Any] = {
+            "half": {name: a for name, a in arrays.items() if name != "measured"},
+            "shape": {**arrays, "measured": arrays["measured"][:, 1:]},
+            "negative": {**arrays, "measured_noise": -noise},
+            "vast": {**arrays, "measured_noise": noise * 1e40},
+            "too many": {
+                **arrays,
+                "measured": np.tile(arrays["measured"], (2, 1)),
+                "measured_noise": np.tile(noise, (2, 1)),
+            },
+        }
+        assert LatentFactorRule.from_parts(arrays, settings).measured is not None
+        with pytest.raises(tacit.ModelFileError):
+            LatentFactorRule.from_parts(wrong[case], settings)
 
     @pytest.mark.parametrize("old", ["files/format-1", "old_models/moments"])
     def test_old_files_have_none(self, old: str) -> None:

@@ -16,15 +16,14 @@ from tacit.accounting.ledger import Ledger
 from tacit.accounting.promise import Grade, grade_of, shown, weakness
 from tacit.accounting.release import Release
 from tacit.algorithms import Algorithm, Facts, Interactions, LatentFactors
-from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.engines import ThreadEngine
 from tacit.engines.base import Engine
 from tacit.errors import ConfigError, TacitWarning
+from tacit.fitting.item_features import use_features
 from tacit.fitting.provenance import given_settings, warn_of_leaks
 from tacit.fitting.top_items import COUNTS, narrowed, reserve_counts
 from tacit.models import Model
-from tacit.models.latent import LatentFactorRule
 from tacit.models.rules import LocalRule
 from tacit.trusted.journal import Journal
 from tacit.trusted.mechanism import Mechanism, Numerics, Observer
@@ -281,20 +280,7 @@ def run_plan(
     rule, releases = outcome.rule, len(ledger.entries)
     bare = replace(ratings.catalogue, features=None)
     model = Model(rule, bare, ratings.rating_range, certificate, releases)
-    return model if ratings.catalogue.features is None else _with_features(model, ratings.catalogue)
-
-
-def _with_features(model: Model, catalogue: Catalogue) -> Model:
-    """Use features of items where the method can: post-processing of what it released."""
-    if isinstance(model.rule, LatentFactorRule):
-        return model.with_items(catalogue)
-    warnings.warn(
-        f"item features are not used: {model.certificate.method and model.certificate.method.name} "
-        "has no use for them; LatentFactors has",
-        TacitWarning,
-        stacklevel=4,
-    )
-    return model
+    return use_features(model, ratings.catalogue)
 
 
 def _mechanism(

@@ -192,6 +192,12 @@ class _Items:
         own = self.usual.columns, self.measured[:, column], self.noise[:, column]
         return regression.posterior(*own, self.usual.unknown(self.usual, regression.coefficients))
 
+    def every_posterior(self, regressions: list[ItemRegression]) -> tuple[Floats, Floats]:
+        """Return the means of every parameter, and what the doubt about all adds to a rating."""
+        found = [self.posterior(each, k) for k, each in enumerate(regressions)]
+        means, variances = (np.column_stack(each) for each in zip(*found, strict=True))
+        return means, variances @ self.seconds
+
     @property
     def seconds(self) -> Floats:
         r"""The second moments of a user's factors, and 1 for means: what a doubt counts by."""
@@ -233,12 +239,8 @@ def _drawn(
 ) -> LatentFactorRule:
     """Move the items of the rule by what features tell beyond the measurements."""
     rule = items.rule
-    shifts, after, before = (np.zeros_like(items.measured) for _ in range(3))
-    for k, (on, without) in enumerate(zip(*regressed, strict=True)):
-        means, after[:, k] = items.posterior(on, k)
-        plain, before[:, k] = items.posterior(without, k)
-        shifts[:, k] = means - plain
-    doubt, plain_doubt = after @ items.seconds, before @ items.seconds
+    (means, doubt), (plain, plain_doubt) = map(items.every_posterior, regressed)
+    shifts = means - plain
     if _contains(rule.noise, plain_doubt):
         doubt = doubt - plain_doubt
     noise = rule.noise + doubt
@@ -259,6 +261,14 @@ def _contains(noise: Floats, doubt: Floats) -> bool:
     return float(gaps @ noise) > _SLOPE * float(gaps @ gaps)
 
 
+def _usual_noise(items: _Items, regressed: _Regressed) -> float:
+    """Return the median noise variance of an item whose parameters are known."""
+    noise = items.rule.noise[: len(items.measured)]
+    doubt = items.every_posterior(regressed.on_features)[1]
+    known = noise - doubt if _contains(noise, doubt) else noise
+    return max(float(np.median(known)), _LEAST * float(np.median(noise)))
+
+
 def _extended(
     items: _Items, regressed: _Regressed, rating_range: tuple[float, float]
 ) -> LatentFactorRule:
@@ -276,7 +286,7 @@ def _extended(
         rule,
         factors=np.vstack([rule.factors, means[:, :-1]]),
         offsets=np.append(rule.offsets, np.clip(means[:, -1], *rating_range)),
-        noise=np.append(rule.noise, float(np.median(rule.noise)) + doubts),
+        noise=np.append(rule.noise, _usual_noise(items, regressed) + doubts),
         choice_factors=np.vstack([rule.choice_factors, choice]),
         choice_noise=np.append(rule.choice_noise, hidden),
     )

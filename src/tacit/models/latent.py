@@ -26,6 +26,7 @@ from tacit.models.rules import (
 __all__ = ["LatentFactorRule", "choice_weights"]
 
 _LARGEST = 1e9  # of any number of the choice model; beyond it arithmetic would fail
+_VAST = 1e30  # of anything measured: an item that nobody rated may have any noise
 _SOFT = 0.1  # of the mean share: scores of choice below it fade to zero, and keep their order
 
 
@@ -213,7 +214,9 @@ def _check_measured(rule: LatentFactorRule) -> None:
         raise ModelFileError("the arrays of the local rule do not fit together")
     shape = len(rule.measured), rule.factors.shape[1] + 1
     check_shapes(rule, measured=shape, measured_noise=shape)
-    if not (0 < shape[0] <= rule.offsets.size and np.all(rule.measured_noise > 0)):
+    usable = np.all(np.abs(rule.measured) < _VAST) and np.all(rule.measured_noise < _VAST)
+    positive = np.all(rule.measured_noise > 0)
+    if not (usable and positive and 0 < shape[0] <= rule.offsets.size):
         raise ModelFileError("the arrays of the local rule are impossible")
 
 
