@@ -285,6 +285,16 @@ class TestNewItems:
         assert again.catalogue == model.catalogue
         assert np.array_equal(again.predict(own), model.predict(own))
 
+    def test_one_by_one_is_the_same_as_together(self, pair: Any) -> None:
+        together = pair[1].with_items(self.NEW)
+        one_by_one = pair[1]
+        for at in range(2):
+            one_by_one = one_by_one.with_items(self.NEW.rows(np.array([at])))
+        assert one_by_one.certificate == together.certificate
+        parts = (model.rule.parts()[0] for model in (together, one_by_one))
+        for one, other in zip(*(part.values() for part in parts), strict=True):
+            assert np.allclose(one, other, rtol=1e-12, atol=0)
+
     def test_they_are_less_sure_and_can_be_recommended(
         self, pair: tuple[tacit.Model, tacit.Model]
     ) -> None:

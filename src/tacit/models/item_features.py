@@ -54,7 +54,7 @@ def extended(model: "Model", given: Catalogue) -> "Model":
     shrunk = model.catalogue.features is not None
     rule = with_features(model.rule, features, model.rating_range, shrunk=shrunk)
     line = _LINE.format(names=", ".join(features.names), public=_PUBLIC[catalogue.public])
-    added = len(catalogue) - len(model.catalogue)
+    added = len(catalogue) - len(model.rule.measured)
     public = {**model.certificate.public, "item features": line}
     if added:
         public["items added"] = f"{added} after the fit, by their features; costs nothing"
@@ -280,8 +280,9 @@ def _extended(
     found = [items.predicted(on, new) for on in regressed.on_features]
     means = np.column_stack([each[0] for each in found])
     doubts = np.column_stack([each[1] for each in found]) @ items.seconds
-    choice = _new_choice(rule.choice_factors, items.design.columns[:had], new.columns)
-    hidden = np.full(len(choice), _UNKNOWN * float(np.max(rule.choice_noise)))
+    count = len(items.measured)
+    choice = _new_choice(rule.choice_factors[:count], items.usual.columns, new.columns)
+    hidden = np.full(len(choice), _UNKNOWN * float(np.max(rule.choice_noise[:count])))
     return replace(
         rule,
         factors=np.vstack([rule.factors, means[:, :-1]]),
