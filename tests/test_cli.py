@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -147,6 +148,45 @@ def test_recommend_and_predict(shell: Shell, folder: Path) -> None:
     assert "1 of 2 wanted items are not in the catalogue" in err
     assert len(out.strip().splitlines()) == 2
     assert len(shell.json("recommend", folder / "m.tacit")["recommendations"]) == 10  # type: ignore[arg-type]
+
+
+def test_filters_and_reasons(shell: Shell, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "some.csv").write_text("item,price\n2,1\n5,9\n8,3\n")
+    (tmp_path / "never.csv").write_text("item\n5\n")
+    words = ["recommend", folder / "m.tacit", "--ratings", folder / "my.csv"]
+    words += ["--only", tmp_path / "some.csv", "--exclude", tmp_path / "never.csv"]
+    found: list[dict[str, Any]] = shell.json(*words)["recommendations"]  # type: ignore[assignment]
+    assert {row["item"] for row in found} == {2, 8}
+    assert "because" not in found[0]
+    found = shell.json(*words, "--because")["recommendations"]  # type: ignore[assignment]
+    for row in found:
+        assert {reason["item"] for reason in row["because"]} == {3, 7, 11}
+        total = row["baseline"] + sum(reason["contribution"] for reason in row["because"])
+        assert min(max(total, 0.5), 5.0) == pytest.approx(row["score"], abs=1e-9)
+    code, out, _ = shell(*words, "--because")
+    assert code == 0
+    assert "because" in out.splitlines()[0]
+    (tmp_path / "never.csv").write_text("item\n5\n777\n")
+    code, _, err = shell(*words)
+    assert code == 2
+    assert "exclude: 1 of 2 items are not in the catalogue (777)" in err
+
+
+def test_similar(shell: Shell, folder: Path, tmp_path: Path) -> None:
+    ratings = tacit.Ratings.from_file(
+        folder / "train.csv",
+        rating_range=(0.5, 5),
+        catalogue=tacit.Catalogue.from_file(folder / "items.csv"),
+    )
+    tacit.fit(ratings, budget=None).save(tmp_path / "exact.tacit")  # noise may leave no factors
+    code, out, err = shell("similar", tmp_path / "exact.tacit", 3, "-n", 4)
+    assert (code, err) == (0, "")
+    assert out.split("\n")[0].split() == ["item", "title", "similarity"]
+    assert len(out.strip().splitlines()) == 5
+    found: list[dict[str, Any]] = shell.json("similar", tmp_path / "exact.tacit", 3)["similar"]  # type: ignore[assignment]
+    assert len(found) == 10
+    assert set(found[0]) == {"item", "title", "similarity"}
+    assert 3 not in {row["item"] for row in found}
 
 
 def test_unknown_own_items_are_counted(shell: Shell, folder: Path, tmp_path: Path) -> None:
@@ -311,6 +351,7 @@ BAD = {
     "not a model": ("info", "train.csv"),
     "no model": ("certificate", "none.tacit"),
     "bad own ratings": ("recommend", "m.tacit", "--ratings", "items.csv"),
+    "unknown item": ("similar", "m.tacit", "nothing"),
     "bad count": ("recommend", "m.tacit", "-n", 0),
     "bad length": ("evaluate", "m.tacit", "--train", "train.csv", "--test", "test.csv", "--k", 31),
     "bad kind": ("synth", "-o", "t.csv", "--kind", "x"),
@@ -351,7 +392,16 @@ def test_help_is_quick_and_names_every_verb() -> None:
     found = subprocess.run(
         [sys.executable, "-m", "tacit", "--help"], capture_output=True, text=True, check=True
     )
-    for verb in ("synth", "fit", "predict", "recommend", "evaluate", "certificate", "verify"):
+    for verb in (
+        "synth",
+        "fit",
+        "predict",
+        "recommend",
+        "similar",
+        "evaluate",
+        "certificate",
+        "verify",
+    ):
         assert verb in found.stdout
 
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     )
     from tacit.fitting.fit import fit
     from tacit.fitting.tune import tune
-    from tacit.models import Model, Recommendation, load
+    from tacit.models import Model, Reason, Recommendation, SimilarItem, load
 
 __all__ = [
     "ALS",
@@ -76,8 +76,10 @@ __all__ = [
     "PrivacyLeakWarning",
     "ProjectedGradient",
     "Ratings",
+    "Reason",
     "Recommendation",
     "SignatureError",
+    "SimilarItem",
     "TacitError",
     "TacitWarning",
     "ThreadEngine",
@@ -106,7 +108,7 @@ _HOMES = {
     "tacit.accounting.certificate": ("Certificate",),
     "tacit.engines": ("ThreadEngine",),
     "tacit.fitting.fit": ("fit",),
-    "tacit.models": ("Model", "Recommendation", "load"),
+    "tacit.models": ("Model", "Reason", "Recommendation", "SimilarItem", "load"),
     "tacit.data.ratings": ("Columns", "Ratings"),
     "tacit.fitting.tune": ("tune",),
 }

@@ -15,6 +15,7 @@ from tacit.algorithms.moments import MOMENT, Learned, Moments
 from tacit.algorithms.preparation import default_ridge, public_settings
 from tacit.estimation.choice import ChoiceFactors, choice_factors
 from tacit.estimation.cooccurrence import CoRatings
+from tacit.estimation.item_estimates import ItemEstimates, from_equations, from_gradients, moved
 from tacit.estimation.latent import (
     FactorMoments,
     LatentEstimate,
@@ -22,6 +23,7 @@ from tacit.estimation.latent import (
     expected_norm,
     gradient_step,
     initial_variances,
+    newton_step,
     padded,
     prior_step,
     rescaled,
@@ -65,13 +67,17 @@ class Shares(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What is known in a round; `spread` is E[(W^T c)(W^T c)^T]."""
+    """What is known in a round; `spread` is E[(W^T c)(W^T c)^T].
+
+    `measured` are the items' numbers before shrinking; there are none before the rounds.
+    """
 
     learned: Learned
     choice: ChoiceFactors
     weights: Floats
     estimate: LatentEstimate
     spread: Floats
+    measured: ItemEstimates | None = None
 
     @property
     def users(self) -> float:
@@ -188,6 +194,8 @@ class LatentFactors(Validated):
             choice_noise=noise,
             prior=np.ascontiguousarray(estimate.prior),
             liked=float(np.clip(state.learned.spreads.overall, *facts.rating_range)),
+            measured=state.measured and np.ascontiguousarray(state.measured.values),
+            measured_noise=state.measured and np.ascontiguousarray(state.measured.variances),
         )
 
     def public(self, facts: Facts) -> dict[str, str]:
@@ -228,6 +236,7 @@ class LatentFactors(Validated):
         """Regress on choice, follow gradients, and regress again; return the last moments."""
         rated = state.learned.items.rated
         state, _ = self._look(mechanism, state, 1, _FIRST_GAIN)
+        measured = []
         for number in _upto(self._rounds(facts)):
             release = self._step_release(facts, number)
             statistic = statistics.ExpectedGradient(
@@ -235,9 +244,11 @@ class LatentFactors(Validated):
             )
             noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
             gradient = mechanism.release(release, statistic)
-            moved = gradient_step(state.estimate, gradient, noise_sd, rated, state.spread)
-            state = state._replace(estimate=moved)
-        return self._look(mechanism, state, 2, 1.0)
+            released = gradient, noise_sd, rated, state.spread
+            measured.append(moved(state.estimate, newton_step(state.estimate, *released)))
+            state = state._replace(estimate=gradient_step(state.estimate, *released))
+        every = from_gradients(measured, state.learned.items.effects)
+        return self._look(mechanism, state._replace(measured=every), 2, 1.0)
 
     def _by_equations(
         self, mechanism: Mechanism, facts: Facts, state: _State
@@ -259,9 +270,11 @@ class LatentFactors(Validated):
             )
             noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
             released = mechanism.release(release, statistic), noise_sd
-            moved, variances = equations_step(state.estimate, released, variances, least)
-            state = state._replace(estimate=moved)
-        return self._look(mechanism, state, rounds + 1, 1.0)
+            solved, variances = equations_step(state.estimate, released, variances, least)
+            state = state._replace(estimate=solved)
+        rated = state.learned.items.rated
+        every = from_equations(state.estimate, variances, rated, released[1])
+        return self._look(mechanism, state._replace(measured=every), rounds + 1, 1.0)
 
     def _look(
         self, mechanism: Mechanism, state: _State, number: int, gain: float

@@ -70,11 +70,15 @@ class Spreads(NamedTuple):
 
 
 class Items(NamedTuple):
-    """What is known of the items: means, the doubt about them, and how often they were rated."""
+    """What is known of the items: means, the doubt about them, and how often they were rated.
+
+    `effects` are the means as they were measured, before shrinking, and the variances of that.
+    """
 
     means: Floats
     doubt: Floats
     rated: CoRatings
+    effects: tuple[Floats, Floats]
 
 
 class Learned(NamedTuple):
@@ -242,9 +246,10 @@ class Moments(Validated):
         effects = mechanism.release(_EFFECTS, statistic)
         variances = (noise_sd**2 + spreads.rating * spreads.users * rated.shares) / rated.weights**2
         width = facts.rating_range[1] - facts.rating_range[0]
-        found = shrunk(effects / rated.weights, variances, 0.005 * width)
+        measured = effects / rated.weights
+        found = shrunk(measured, variances, 0.005 * width)
         means = np.clip(overall + found.estimates, *facts.rating_range)
-        return Items(means, found.doubt, rated)
+        return Items(means, found.doubt, rated, (overall + measured, variances))
 
     def _by_matrix(
         self, mechanism: Mechanism, items: Items, spreads: Spreads, noise_model: NoiseModel

@@ -13,6 +13,7 @@ from tacit.cli import (
     data,
     demo,
     evaluate,
+    extend,
     fit,
     info,
     plan,
@@ -20,6 +21,7 @@ from tacit.cli import (
     recommend,
     reproduce,
     sign,
+    similar,
     synth,
     tune,
     verify,
@@ -42,8 +44,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (
-    synth, plan, fit, tune, predict, recommend, evaluate, certificate, verify, sign, audit, info,
-    demo, reproduce,
+    synth, plan, fit, tune, extend, predict, recommend, similar, evaluate, certificate, verify,
+    sign, audit, info, demo, reproduce,
 ):  # fmt: skip
     kind = WithSettings if verb in (fit, audit) else None
     app.command(verb.__name__.rpartition(".")[2], cls=kind)(verb.run)

@@ -12,6 +12,7 @@ from tacit.cli.options import (
     AsJson,
     Delta,
     Duplicates,
+    FeatureNames,
     Force,
     Implicit,
     ItemColumn,
@@ -57,6 +58,7 @@ def run(
     accounting: AccountingName = "exact",
     no_privacy: NoPrivacy = False,
     items: ItemsPath = None,
+    feature: FeatureNames = None,
     unknown_items: UnknownItemsName = "error",
     top_items: TopItems = None,
     max_ratings: Annotated[
@@ -89,6 +91,7 @@ def run(
     """Learn privately from ratings. Writes a model file, which may be published."""
     budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
     config = algorithm_of(algorithm, settings or [], max_ratings, implicit=implicit)
+    _check_features(feature, items)
     paths = checked_files(ratings, output, [items], checkpoint=checkpoint, force=force)
     from tacit.data.catalogue import Catalogue
     from tacit.data.ratings import Columns, Ratings
@@ -100,7 +103,7 @@ def run(
         rating_range=rating_range,
         columns=Columns(user_column, item_column, rating_column),
         duplicates=duplicates,  # type: ignore[arg-type]  # checked there
-        catalogue=Catalogue.from_file(items) if items else None,
+        catalogue=Catalogue.from_file(items, features=feature or ()) if items else None,
         unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
         implicit=implicit,
     )
@@ -112,6 +115,13 @@ def run(
     model = with_bar(lambda bar: fit(rows, config, budget=budget, progress=bar, **options))
     model.save(output, overwrite=force)
     report(model, output, as_json, explain=explain)
+
+
+def _check_features(feature: list[str] | None, items: Path | None) -> None:
+    from tacit.errors import ConfigError
+
+    if feature and items is None:
+        raise ConfigError(f"--feature {feature[0]}: it is a column of --items FILE; give that too")
 
 
 def budget_from_options(

@@ -21,6 +21,7 @@ def run(model: ModelPath, as_json: AsJson = False) -> None:
         "rule": found.rule.kind,
         "items": len(found.catalogue),
         "titles": found.catalogue.titles is not None,
+        "features": found.catalogue.features.names if found.catalogue.features else [],
         "catalogue_public": found.catalogue.public,
         "rating_range": list(found.rating_range),
         "releases": len(certificate["releases"]),

@@ -1,6 +1,7 @@
 """Options that several verbs share."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
+    from rich.table import Table
 
     from tacit.models import Model, Recommendation
 
@@ -19,6 +21,7 @@ __all__ = [
     "AsJson",
     "Delta",
     "Duplicates",
+    "FeatureNames",
     "Force",
     "Implicit",
     "ItemColumn",
@@ -36,10 +39,14 @@ __all__ = [
     "UnknownItemsName",
     "UserColumn",
     "WithSettings",
+    "item_table",
     "read_own",
     "show_json",
     "show_scores",
+    "show_table",
 ]
+
+_REASONS = 3  # own ratings that are named beside a recommendation
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (.tacit).")]
 OwnPath = Annotated[
@@ -53,6 +60,12 @@ ItemColumn = Annotated[str | None, typer.Option(help="Name of the item column.")
 RatingColumn = Annotated[str | None, typer.Option(help="Name of the rating column.")]
 ItemsPath = Annotated[
     Path | None, typer.Option(help="Public catalogue: a file with columns item, title.")
+]
+FeatureNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature", help="A column of --items that is a public feature of items; may be repeated."
+    ),
 ]
 UnknownItemsName = Annotated[
     str,
@@ -150,29 +163,59 @@ def show_scores(
             entries = [{**entry, "std": std} for entry, std in zip(entries, stds, strict=True)]
         show_json({key: entries, "private": model.private})
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("item")
-    if model.catalogue.titles is not None:
-        table.add_column("title")
+    table = item_table(model)
     table.add_column("predicted share" if model.implicit else "predicted rating", justify="right")
     if stds is not None:
         table.add_column("std", justify="right")
     choosing = any(row.choice is not None for row in rows)
     if choosing:
         table.add_column("choice", justify="right")
+    if any(row.because is not None for row in rows):
+        table.add_column("because")
     for at, row in enumerate(rows):
         title = [row.title] if model.catalogue.titles is not None else []
         spread = [] if stds is None else [f"{stds[at]:.2f}"]
-        score = f"{row.score:.4f}" if model.implicit else f"{row.score:.2f}"
         share = [f"{100 * (row.choice or 0):.2g} %"] if choosing else []
-        table.add_row(str(row.item), *title, score, *spread, *share)
+        score = _score(row.score, model)
+        table.add_row(str(row.item), *title, score, *spread, *share, *_because(row, model))
+    show_table(table)
+
+
+def item_table(model: "Model") -> "Table":
+    """Return a table with columns for an item's id and, where the model has titles, its title."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("item")
+    if model.catalogue.titles is not None:
+        table.add_column("title")
+    return table
+
+
+def show_table(table: "Table") -> None:
+    """Print a table for a person."""
+    from rich.console import Console
+
     Console(soft_wrap=True, markup=False, highlight=False).print(table)
 
 
+def _score(value: float, model: "Model", sign: str = "") -> str:
+    """Return a prediction as text, or with the sign "+" what something adds to it."""
+    return f"{value:{sign}.4f}" if model.implicit else f"{value:{sign}.2f}"
+
+
+def _because(row: "Recommendation", model: "Model") -> list[str]:
+    """Return the largest contributions as text, and what there is without any."""
+    if row.because is None or row.baseline is None:
+        return []
+    added = [f"{_score(r.contribution, model, '+')} {r.title}" for r in row.because[:_REASONS]]
+    others = row.because[_REASONS:]
+    if others:
+        rest = _score(sum(reason.contribution for reason in others), model, "+")
+        added.append(f"{rest} {len(others)} others")
+    return [", ".join([_score(row.baseline, model), *added])]
+
+
 def _entry(row: "Recommendation") -> dict[str, Any]:
-    """Return one item for JSON; its share of choices only where the model knows it."""
-    entry = {"item": row.item, "title": row.title, "score": row.score}
-    return entry if row.choice is None else {**entry, "choice": row.choice}
+    """Return one item for JSON, without what the model does not know or was not asked for."""
+    return {name: value for name, value in asdict(row).items() if value is not None}

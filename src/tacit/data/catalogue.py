@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tacit.data.features import ItemFeatures
 from tacit.data.ids import clean_ids, rows_text, unify_ids
 from tacit.data.readers.registry import read_file
-from tacit.data.tables import Choice, column_of
+from tacit.data.tables import Choice, column_of, feature_role
 from tacit.errors import ConfigError, DataError
 
 __all__ = ["Catalogue"]
@@ -21,10 +22,12 @@ __all__ = ["Catalogue"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Catalogue:
-    """Item ids in a fixed order, with titles where they are known.
+    """Item ids in a fixed order, with titles and features where they are known.
 
     Ids are integers or text, each once. `public` says that the list was drawn up without looking
     at anyone's ratings; a list taken from the ratings is not public, and a certificate says so.
+    `features` are public facts about the items, a frame or a dict {name: column} with a row for
+    each: categories (text), numbers, or vectors (`tacit.data.features`).
 
     >>> catalogue = Catalogue(["tea", "coffee"], titles=["Green tea", None])
     >>> catalogue.positions(["coffee", "milk"])
@@ -36,6 +39,7 @@ class Catalogue:
     ids: pl.Series
     titles: pl.Series | None = None
     public: bool = True
+    features: ItemFeatures | None = None
 
     def __post_init__(self) -> None:
         """Check the ids and the titles and bring them to their types."""
@@ -46,10 +50,17 @@ class Catalogue:
         object.__setattr__(self, "ids", ids)
         if self.titles is not None:
             object.__setattr__(self, "titles", _titles(self.titles, len(ids)))
+        if self.features is not None:
+            object.__setattr__(self, "features", _features(self.features, len(ids)))
 
     @classmethod
     def from_file(
-        cls, path: str | PathLike[str], *, item: Choice = None, title: Choice = None
+        cls,
+        path: str | PathLike[str],
+        *,
+        item: Choice = None,
+        title: Choice = None,
+        features: Sequence[str] = (),
     ) -> "Catalogue":
         """Read a public catalogue: a CSV, TSV or Parquet file with columns item and, maybe, title.
 
@@ -57,11 +68,18 @@ class Catalogue:
             path: the file.
             item: column of the item ids, by name or position; None guesses (`item`, `movieId`...).
             title: column of the titles; None guesses, and does without when there is none.
+            features: columns that are features of the items, by name. In a text file a column is
+                one of numbers if all its cells are, and one of categories otherwise.
         """
-        table = read_file(Path(path), {"item": item, "title": title}, frozenset({"title"}))
+        if isinstance(features, str) or not all(isinstance(name, str) for name in features):
+            raise ConfigError(f"features={features!r}: expected a list of column names")
+        wanted: dict[str, Choice] = {"item": item, "title": title}
+        wanted |= {feature_role(name): name for name in features}
+        table = read_file(Path(path), wanted, frozenset({"title"}))
         if not len(table["item"]):
             raise DataError(f"{path}: the catalogue has no items")
-        return cls(table["item"], table.get("title"), public=True)
+        facts: Any = {name: table[feature_role(name)] for name in features} or None
+        return cls(table["item"], table.get("title"), public=True, features=facts)
 
     def __len__(self) -> int:
         """How many items there are."""
@@ -75,6 +93,7 @@ class Catalogue:
             self.public == other.public
             and _same(self.ids, other.ids)
             and _same(self.titles, other.titles)
+            and _same_features(self.features, other.features)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -101,6 +120,12 @@ class Catalogue:
         positions[wanted.is_not_null().to_numpy()] = found
         return positions
 
+    def rows(self, positions: NDArray[np.int64]) -> "Catalogue":
+        """Return the catalogue of some of the items, in this order."""
+        titles = None if self.titles is None else self.titles.gather(positions)
+        features = None if self.features is None else self.features.rows(positions)
+        return Catalogue(self.ids.gather(positions), titles, self.public, features)
+
     def title(self, position: int) -> str:
         """What to call an item: its title, or its id where it has none."""
         if not 0 <= position < len(self):
@@ -124,6 +149,21 @@ def _titles(titles: object, count: int) -> pl.Series:
         raise DataError(f"catalogue: {len(column)} titles for {count} items")
     text = column.cast(pl.String)
     return text.set(text == "", None)
+
+
+def _features(features: object, count: int) -> ItemFeatures:
+    """Features as numbers, a row for each id."""
+    made = features if isinstance(features, ItemFeatures) else ItemFeatures.of(features, count)
+    if len(made.values) != count:
+        raise DataError(f"features: {len(made.values)} rows for {count} items")
+    return made
+
+
+def _same_features(one: ItemFeatures | None, other: ItemFeatures | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    same = one.columns == other.columns
+    return same and np.array_equal(one.values, other.values, equal_nan=True)
 
 
 def _same(one: pl.Series | None, other: pl.Series | None) -> bool:

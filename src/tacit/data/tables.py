@@ -1,7 +1,7 @@
 """Roles of columns, and frames and arrays as one polars column per role.
 
-A role is what a column means: `user`, `item`, `rating`, `title`. The caller names its column, or
-its header tells.
+A role is what a column means: `user`, `item`, `rating`, `title`, or a feature of items. The caller
+names its column, or its header tells.
 No message of this module holds a value of a table: only files, column names and counts.
 """
 
@@ -25,6 +25,8 @@ __all__ = [
     "Kind",
     "Table",
     "column_of",
+    "feature_role",
+    "kind_of",
     "places_of",
     "read_frame",
     "refusing",
@@ -49,6 +51,7 @@ _KNOWN = {
 }
 Kind = Literal["id", "number", "text"]
 KINDS: dict[str, Kind] = {"user": "id", "item": "id", "rating": "number", "title": "text"}
+_FEATURE = "feature "
 
 
 READER_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
@@ -57,6 +60,16 @@ READER_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSErro
 
 _UNLIKE = (*READER_ERRORS, TypeError, ValueError, OverflowError)
 """What polars and pandas raise for Python values that do not make one column."""
+
+
+def feature_role(name: str) -> str:
+    """The role of a column that is a feature of items."""
+    return _FEATURE + name
+
+
+def kind_of(role: str) -> Kind:
+    """What a column of this role holds; a feature has numbers, or text where that fails."""
+    return "number" if role.startswith(_FEATURE) else KINDS[role]
 
 
 @contextmanager
@@ -215,7 +228,8 @@ def spelled(wanted: Mapping[str, Choice]) -> str:
     """How a caller names the columns of these roles."""
     if "user" in wanted:
         return "columns=Columns(user=..., item=..., rating=...)"
-    return ", ".join(f"{role}=..." for role in wanted)
+    names = [f"{role}=..." for role in wanted if role in KINDS]
+    return ", ".join(names + ["features=[...]"] * (len(names) < len(wanted)))
 
 
 def _from_polars(lazy: pl.LazyFrame, wanted: Mapping[str, Choice]) -> Table:

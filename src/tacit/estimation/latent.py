@@ -21,6 +21,7 @@ __all__ = [
     "expected_norm",
     "gradient_step",
     "initial_variances",
+    "newton_step",
     "padded",
     "prior_step",
     "rescaled",
@@ -110,7 +111,21 @@ def rescaled(estimate: LatentEstimate, moments: FactorMoments) -> LatentEstimate
 def gradient_step(
     estimate: LatentEstimate, gradient: Floats, noise_sd: float, rated: CoRatings, spread: Floats
 ) -> LatentEstimate:
-    """Move factors and means along a released gradient, as far as noise and chance leave it.
+    """Move factors and means along a released gradient, as far as noise and chance leave it."""
+    rank = estimate.factors.shape[1]
+    steps, variances = newton_step(estimate, gradient, noise_sd, rated, spread)
+    loadings = shrunk(steps[:, :rank].ravel(), variances[:, :rank].ravel(), _FINE).estimates
+    means = shrunk(steps[:, rank], variances[:, rank], _FINE).estimates
+    return estimate._replace(
+        factors=np.ascontiguousarray(estimate.factors + loadings.reshape(-1, rank)),
+        offsets=estimate.offsets + means,
+    )
+
+
+def newton_step(
+    estimate: LatentEstimate, gradient: Floats, noise_sd: float, rated: CoRatings, spread: Floats
+) -> tuple[Floats, Floats]:
+    """Return how far factors and means are off by a released gradient, and the variance of that.
 
     The Hessian of item j is about weight_j (I + spread), spread = E[(W^T c)(W^T c)^T].
     """
@@ -121,13 +136,7 @@ def gradient_step(
     steps = _FURTHER * (gradient @ scale) / rated.weights[:, None]
     chance = _CHANCE * estimate.noise * rated.inverse_counts
     doubt = _FURTHER**2 * (noise_sd**2 + chance) / rated.weights**2
-    variances = np.outer(doubt, np.sum(scale**2, axis=0))
-    loadings = shrunk(steps[:, :rank].ravel(), variances[:, :rank].ravel(), _FINE).estimates
-    means = shrunk(steps[:, rank], variances[:, rank], _FINE).estimates
-    return estimate._replace(
-        factors=np.ascontiguousarray(estimate.factors + loadings.reshape(-1, rank)),
-        offsets=estimate.offsets + means,
-    )
+    return steps, np.outer(doubt, np.sum(scale**2, axis=0))
 
 
 def padded(estimate: LatentEstimate, rank: int, seed: int) -> LatentEstimate:

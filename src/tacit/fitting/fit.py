@@ -5,7 +5,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Annotated, Any, Final, Protocol
 
@@ -20,6 +20,7 @@ from tacit.data.ratings import Ratings
 from tacit.engines import ThreadEngine
 from tacit.engines.base import Engine
 from tacit.errors import ConfigError, TacitWarning
+from tacit.fitting.item_features import use_features
 from tacit.fitting.provenance import given_settings, warn_of_leaks
 from tacit.fitting.top_items import COUNTS, narrowed, reserve_counts
 from tacit.models import Model
@@ -277,7 +278,9 @@ def run_plan(
         method=Method.of(outcome.algorithm),
     )
     rule, releases = outcome.rule, len(ledger.entries)
-    return Model(rule, ratings.catalogue, ratings.rating_range, certificate, releases)
+    bare = replace(ratings.catalogue, features=None)
+    model = Model(rule, bare, ratings.rating_range, certificate, releases)
+    return use_features(model, ratings.catalogue)
 
 
 def _mechanism(

@@ -58,6 +58,7 @@ _CHOICES = {
     "moments": "one second moment costs one release, where methods with rounds pay for every round",
     "interactions": "there are no ratings, only interactions",
 }
+_BY_FEATURES = ("item features", "items added")
 _CANNOT_TELL = "this method cannot tell whether {these} are signal or noise"
 
 
@@ -75,7 +76,7 @@ def _before(model: "Model") -> list[str]:
     lines = ["Chosen before any rating was read:"]
     if method and method.name in _CHOICES:
         lines.append(f"  {method.name}: {_CHOICES[method.name]}")
-    elsewhere = ("rating range", "number of users", "catalogue")
+    elsewhere = ("rating range", "number of users", "catalogue", *_BY_FEATURES)
     return lines + [f"  {name}: {why}" for name, why in public.items() if name not in elsewhere]
 
 
@@ -100,6 +101,8 @@ def _paid(model: "Model", group: "list[Entry]") -> str:
 def _after(model: "Model") -> list[str]:
     """Return what the releases decided."""
     found = [_factors(model), *_spreads(model), *_item_means(model)]
+    public = model.certificate.public
+    found += [f"{name}: {public[name]}" for name in _BY_FEATURES if name in public]
     lines = ["What follows from these releases, at no further cost:"]
     return lines + [f"  {line}" for line in found]
 

@@ -5,6 +5,9 @@ Format 2. The header's metadata has one entry, `tacit`, a JSON object: `format`,
 `rating_range`, `catalogue` (public or not), `certificate`, `releases` (their number). Arrays:
 `rule.*` in float64; `items.numbers` (int64 or uint64) or `items.text` + `items.ends`;
 `titles.text` + `titles.ends`. Texts are UTF-8, one after another, with the byte at which each ends.
+Optional: `features.values` in float64, items by columns, NaN where a value is missing, with the
+name, kind and label of each column in `catalogue.features`; and in `rule.*` what was measured of
+items. A reader that does not know them makes the same predictions without.
 
 Format 1 is the same without `digest`, and is still read. The digest has a format of its own because
 an optional field would be no check: damage to the field's name would switch it off. A tacit that
@@ -16,7 +19,7 @@ from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
@@ -25,10 +28,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from tacit._atomic import write_durably
-from tacit._outputs import Kind, Output, check_replaceable
+from tacit._outputs import Kind as FileKind
+from tacit._outputs import Output, check_replaceable
 from tacit._resources import physical_memory
 from tacit.accounting.certificate import Certificate
 from tacit.data.catalogue import Catalogue
+from tacit.data.features import FeatureColumn, ItemFeatures, Kind
 from tacit.errors import ConfigError, ModelFileError, TacitError
 from tacit.models.digest import BLANK, check_digest, sealed
 from tacit.models.model import Model
@@ -51,7 +56,7 @@ def save(model: Model, path: str | PathLike[str], *, overwrite: bool = False) ->
             is false.
     """
     try:
-        check_replaceable(Output("path", Path(path), Kind.MODEL), overwrite=overwrite)
+        check_replaceable(Output("path", Path(path), FileKind.MODEL), overwrite=overwrite)
     except ConfigError as error:
         raise ModelFileError(str(error)) from None
     arrays, settings = model.rule.parts()
@@ -63,7 +68,7 @@ def save(model: Model, path: str | PathLike[str], *, overwrite: bool = False) ->
         "version": version("tacit"),
         "rule": {"kind": model.rule.kind, "settings": settings},
         "rating_range": list(model.rating_range),
-        "catalogue": {"public": model.catalogue.public},
+        "catalogue": _catalogue_facts(model.catalogue),
         "certificate": model.certificate.to_json(),
         "releases": model.releases,
     }
@@ -138,7 +143,7 @@ def _model(arrays: Arrays, facts: dict[str, Any]) -> Model:
     }
     if any(array.dtype != np.float64 for array in parts.values()):
         raise ModelFileError("the arrays of the local rule are not of 64-bit floats")
-    catalogue = _catalogue(arrays, public=facts["catalogue"]["public"] is True)
+    catalogue = _catalogue(arrays, facts["catalogue"])
     if parts["offsets"].shape != (len(catalogue),):
         raise ModelFileError("catalogue and local rule have different numbers of items")
     rule = rule_of_kind(facts["rule"]["kind"], parts, facts["rule"]["settings"])
@@ -155,10 +160,19 @@ def _catalogue_arrays(catalogue: Catalogue) -> Arrays:
         arrays |= _text_arrays("items", catalogue.ids)
     if catalogue.titles is not None:
         arrays |= _text_arrays("titles", catalogue.titles)
+    if catalogue.features is not None:
+        arrays["features.values"] = np.ascontiguousarray(catalogue.features.values)
     return arrays
 
 
-def _catalogue(arrays: Arrays, *, public: bool) -> Catalogue:
+def _catalogue_facts(catalogue: Catalogue) -> dict[str, Any]:
+    facts: dict[str, Any] = {"public": catalogue.public}
+    if catalogue.features is not None:
+        facts["features"] = [list(column) for column in catalogue.features.columns]
+    return facts
+
+
+def _catalogue(arrays: Arrays, facts: dict[str, Any]) -> Catalogue:
     if "items.numbers" in arrays:
         numbers = arrays["items.numbers"]
         if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
@@ -167,7 +181,20 @@ def _catalogue(arrays: Arrays, *, public: bool) -> Catalogue:
     else:
         ids = _texts("items", arrays)
     titles = _texts("titles", arrays) if "titles.text" in arrays else None
-    return Catalogue(ids, titles, public=public)
+    features = _features(arrays, facts["features"]) if "features" in facts else None
+    return Catalogue(ids, titles, facts["public"] is True, features)
+
+
+def _features(arrays: Arrays, columns: Any) -> ItemFeatures:
+    """Read features of items, trusting none of it."""
+    values = arrays["features.values"]
+    made = tuple(FeatureColumn(*map(str, column)) for column in columns)  # type: ignore[arg-type]
+    known = all(column.kind in get_args(Kind) for column in made)
+    if values.dtype != np.float64 or np.isinf(values).any() or not (made and known):
+        raise ModelFileError("the features of items are damaged")
+    if values.ndim != 2 or values.shape[1] != len(made):
+        raise ModelFileError("the features of items do not fit together")
+    return ItemFeatures(made, values)
 
 
 def _text_arrays(name: str, texts: pl.Series) -> Arrays:

@@ -15,6 +15,7 @@ from tacit.models.rules import (
     OwnRows,
     arrays_and_settings,
     check_shapes,
+    cosines,
     missing_parts,
     own_arrays,
     whole_or_none,
@@ -68,6 +69,11 @@ class FillingRule:
         for end, rank in zip(ends, self.ranks, strict=True):
             own = slice(end - rank, end)
             yield self.vectors[:, own].astype(np.float32), self.shrinkage[own].astype(np.float32)
+
+    def similarities(self, item: int) -> Floats:
+        """Return the cosines of the items' rows of the last round's vectors, by their shrinkage."""
+        last = slice(sum(self.ranks[:-1]), None)
+        return cosines(self.vectors[:, last] * np.sqrt(np.abs(self.shrinkage[last])), item)
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""

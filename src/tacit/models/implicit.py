@@ -6,10 +6,18 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
-from tacit.models.rules import Floats, OwnRows, arrays_and_settings, check_shapes, kinds_paid
+from tacit.models.rules import (
+    Floats,
+    OwnRows,
+    arrays_and_settings,
+    check_shapes,
+    cosines,
+    kinds_paid,
+)
 
 __all__ = ["InteractionRule"]
 
@@ -56,6 +64,21 @@ class InteractionRule:
         lifts += 1.0
         lifts *= self.offsets
         return lifts
+
+    def similarities(self, item: int) -> Floats:
+        """Return the cosines of the items' factors."""
+        return cosines(self.factors, item)
+
+    def contributions(self, own: OwnRows, items: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        r"""Return the score without what her items are, and what each of them adds.
+
+        The first is $p_j (1 - d f_j (I + d K)^{-1} \sum_k p_k f_k)$; item k adds
+        $p_j f_j (I + d K)^{-1} f_k^T$.
+        """
+        turned, strengths, middle = self._turned
+        count = own.items.size
+        near = self.offsets[items, None] * turned[items] / (1.0 + count * strengths)
+        return self.offsets[items] - count * (near @ middle), near @ turned[own.items].T
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""

@@ -6,22 +6,27 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
+from tacit.models.linear import ridge_weights
 from tacit.models.rules import (
     Floats,
     OwnRows,
     arrays_and_settings,
     check_shapes,
+    cosines,
     kinds_paid,
+    less_mean,
     own_arrays,
 )
 
 __all__ = ["LatentFactorRule", "choice_weights"]
 
 _LARGEST = 1e9  # of any number of the choice model; beyond it arithmetic would fail
+_VAST = 1e30  # of anything measured: an item that nobody rated may have any noise
 _SOFT = 0.1  # of the mean share: scores of choice below it fade to zero, and keep their order
 
 
@@ -44,6 +49,10 @@ class LatentFactorRule:
     the score of choice and the probability $\Phi((m_j + F_j \hat u - t)/\sqrt{D_j})$ that she likes
     item j, rates it above t = `liked`.
 
+    `measured` are the factors and, in the last column, the means of the first items as they were
+    measured, before any shrinking, and `measured_noise` the variances of that. Predictions do not
+    use them; item features do (models.item_regression). A model may have none.
+
     `spread` is the sd of the error of a predicted rating, $F_j S F_j^T + D_j$ with S the posterior
     covariance of u. Published numbers are taken as exact; their doubt is in D.
     """
@@ -57,6 +66,8 @@ class LatentFactorRule:
     choice_noise: Floats
     prior: Floats
     liked: float
+    measured: Floats | None = None
+    measured_noise: Floats | None = None
 
     def scores(self, own: OwnRows) -> Floats:
         """Return everyone's predicted rating of every item, people by items."""
@@ -89,15 +100,7 @@ class LatentFactorRule:
 
         Below a tenth of an item's mean share scores fade to zero, so that all are positive.
         """
-        from scipy.sparse import csr_array
-
-        lengths = np.diff(own.indptr)
-        weights = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
-        shape = (lengths.size, self.offsets.size)
-        rows = csr_array((weights, own.items.astype(np.int32), own.indptr), shape=shape)
-        found = np.asarray(rows @ self._choice_weights)
-        found[lengths == 0, 0] = 1.0
-        scores = np.asarray(found @ self.choice_factors.T)
+        scores = np.asarray(self._choice_means(own) @ self.choice_factors.T)
         soft = _SOFT * max(float(np.mean(self.choice_factors[:, 0])), 1e-12)
         scores /= soft
         np.logaddexp(0.0, scores, out=scores)
@@ -113,6 +116,27 @@ class LatentFactorRule:
         chance *= self.choice(own)
         return chance
 
+    def similarities(self, item: int) -> Floats:
+        r"""Return the mean of two cosines: of choice factors, and of factors less their mean.
+
+        Of choice factors the first, which is popularity, is left out. Where one of the two is zero
+        for an item, it is the other one.
+        """
+        chosen = cosines(self.choice_factors[:, 1:], item)
+        rated = cosines(less_mean(self.factors), item)
+        both = 0.5 * (chosen + rated)
+        return np.where(np.isnan(chosen), rated, np.where(np.isnan(rated), chosen, both))
+
+    def contributions(self, own: OwnRows, items: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        r"""Return what is expected of her choice alone, and what each of her ratings adds.
+
+        The first is $m_j + F_j W^T c$. A rating of k adds its distance from $m_k + F_k W^T c$ times
+        the weight of the regression (`ridge_weights`).
+        """
+        means = self.offsets + self.factors @ (self.prior.T @ self._choice_means(own)[0])
+        gaps = own.values.astype(np.float64) - means[own.items]
+        return means[items], ridge_weights(self.factors, self.noise, own, items) * gaps
+
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
         return arrays_and_settings(self, ("liked",))
@@ -126,6 +150,8 @@ class LatentFactorRule:
         rule = cls(
             **{name: np.ascontiguousarray(arrays[name]) for name in names},
             liked=float(settings["liked"]),
+            measured=arrays.get("measured"),
+            measured_noise=arrays.get("measured_noise"),
         )
         items, rank, choices = rule.offsets.size, rule.factors.shape[-1], rule.prior.shape[0]
         check_shapes(
@@ -136,6 +162,7 @@ class LatentFactorRule:
             choice_noise=(items,),
             prior=(choices, rank),
         )
+        _check_measured(rule)
         usable = all(np.all(np.abs(part) < _LARGEST) for part in (rule.choice_factors, rule.prior))
         positive = np.all(rule.noise > 0) and np.all(rule.choice_noise > 0)
         if not (usable and positive and choices > 0 and np.isfinite(rule.liked)):
@@ -162,9 +189,35 @@ class LatentFactorRule:
             missing.append("it has item means, and no release of item effects")
         return missing
 
+    def _choice_means(self, own: OwnRows) -> Floats:
+        """Return everyone's c; someone without ratings is taken to be average."""
+        from scipy.sparse import csr_array
+
+        lengths = np.diff(own.indptr)
+        weights = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
+        shape = (lengths.size, self.offsets.size)
+        rows = csr_array((weights, own.items.astype(np.int32), own.indptr), shape=shape)
+        found = np.asarray(rows @ self._choice_weights)
+        found[lengths == 0, 0] = 1.0
+        return found
+
     @cached_property
     def _choice_weights(self) -> Floats:
         return choice_weights(self.choice_factors, self.choice_noise)
+
+
+def _check_measured(rule: LatentFactorRule) -> None:
+    """Refuse measurements of a model file that do not fit; a file may have none."""
+    if rule.measured is None and rule.measured_noise is None:
+        return
+    if rule.measured is None or rule.measured_noise is None:
+        raise ModelFileError("the arrays of the local rule do not fit together")
+    shape = len(rule.measured), rule.factors.shape[1] + 1
+    check_shapes(rule, measured=shape, measured_noise=shape)
+    usable = np.all(np.abs(rule.measured) < _VAST) and np.all(rule.measured_noise < _VAST)
+    positive = np.all(rule.measured_noise > 0)
+    if not (usable and positive and 0 < shape[0] <= rule.offsets.size):
+        raise ModelFileError("the arrays of the local rule are impossible")
 
 
 def choice_weights(factors: Floats, noise: Floats) -> Floats:

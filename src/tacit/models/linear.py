@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
@@ -14,12 +15,14 @@ from tacit.models.rules import (
     arrays_and_settings,
     centred,
     check_shapes,
+    cosines,
+    less_mean,
     missing_parts,
     own_arrays,
     whole_or_none,
 )
 
-__all__ = ["ProjectionRule", "RidgeRule"]
+__all__ = ["ProjectionRule", "RidgeRule", "ridge_weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,20 @@ class ProjectionRule:
         rows = csr_array((values, own.items.astype(np.int32), own.indptr), shape=shape)
         filled = self.scale * (rows @ self.basis) @ self.basis.T
         return np.asarray(filled + means[:, None] + self.offsets)
+
+    def similarities(self, item: int) -> Floats:
+        """Return the cosines of the items' rows of the basis."""
+        return cosines(self.basis, item)
+
+    def contributions(self, own: OwnRows, items: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Return the offsets, and what each rating adds by the subspace and the own mean."""
+        weights = self.scale * (self.basis[items] @ self.basis[own.items].T)
+        if self.max_ratings is not None:
+            weights *= min(1.0, self.max_ratings / max(own.items.size, 1))
+        if self.centre:
+            weights = _with_own_mean(weights, 0.0)
+        gaps = own.values.astype(np.float64) - self.offsets[own.items]
+        return self.offsets[items], weights * gaps
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""
@@ -140,6 +157,18 @@ class RidgeRule:
         np.copyto(variances, np.inf, where=np.isnan(variances))  # beyond what arithmetic can bear
         return np.sqrt(variances, out=variances)
 
+    def similarities(self, item: int) -> Floats:
+        """Return the cosines of the items' factors, less the mean factors of all items."""
+        return cosines(less_mean(self.factors), item)
+
+    def contributions(self, own: OwnRows, items: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Return the offsets, and what each rating adds by the regression and the own mean."""
+        weights = ridge_weights(self.factors, self.noise, own, items)
+        if self.centre:
+            weights = _with_own_mean(weights, self.shrink)
+        gaps = own.values.astype(np.float64) - self.offsets[own.items]
+        return self.offsets[items], weights * gaps
+
     def _doubts(self, own: OwnRows) -> Floats:
         """Return v, the variance of the error of everyone's own mean."""
         from scipy.sparse import csr_array
@@ -180,3 +209,20 @@ class RidgeRule:
         """Factors come from at least one release of the kind named as their source."""
         wanted = 1 if self.factors.size else 0
         return missing_parts(releases, self.offsets, (self.source,), wanted)
+
+
+def ridge_weights(factors: Floats, noise: Floats, own: OwnRows, items: NDArray[np.int64]) -> Floats:
+    r"""Return $F_j (F_o^T D_o^{-1} F_o + I)^{-1} F_o^T D_o^{-1}$ of some items j: items by ratings.
+
+    It is what a rating that is 1 above its expectation adds to each prediction.
+    """
+    rated = factors[own.items]
+    scaled = rated / noise[own.items, None]
+    inner = np.eye(factors.shape[1]) + rated.T @ scaled
+    return np.asarray(factors[items] @ np.linalg.solve(inner, scaled.T))
+
+
+def _with_own_mean(weights: Floats, shrink: float) -> Floats:
+    """Return the weights of ratings from those of ratings less the own mean, which is added too."""
+    share = 1.0 / max(weights.shape[1] + shrink, 1e-12)
+    return np.asarray(weights + share * (1.0 - weights.sum(axis=1, keepdims=True)))

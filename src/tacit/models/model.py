@@ -14,34 +14,26 @@ from tacit.accounting.certificate import Certificate, Verification
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError
+from tacit.models.filters import allowed_items, named_positions
 from tacit.models.implicit import InteractionRule
 from tacit.models.own_ratings import known_positions, own_interactions, own_row
-from tacit.models.rules import Choosing, Floats, LocalRule, OwnRows, Uncertain
+from tacit.models.results import Reason, Recommendation, SimilarItem
+from tacit.models.rules import (
+    Choosing,
+    Comparing,
+    Floats,
+    Linear,
+    LocalRule,
+    OwnRows,
+    Uncertain,
+)
 from tacit.models.top_n import best_items, without_rated
 
-__all__ = ["Model", "Recommendation"]
+__all__ = ["Model"]
 
 _BLOCK = 4096  # people scored at a time, at the most
 _SCORES = 1 << 22  # scores held at a time by each thread
 _Made = TypeVar("_Made")
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """One recommended item.
-
-    Attributes:
-        item: its id.
-        title: its title, or the id where it has none.
-        score: the predicted rating, or for interactions the predicted share.
-        choice: the share of her next choices that it is expected to be, among the items that could
-            be recommended; None where the model does not know what people choose.
-    """
-
-    item: Any
-    title: str
-    score: float
-    choice: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +130,9 @@ class Model:
         *,
         include_rated: bool = False,
         by: Literal["rating", "choice"] | None = None,
+        candidates: Any = None,
+        exclude: Any = None,
+        because: bool = False,
     ) -> list[Recommendation]:
         """Return the n best items, without those already rated.
 
@@ -149,21 +144,65 @@ class Model:
                 likes it, where the model knows both (`LatentFactors`), otherwise the prediction;
                 "rating": the predicted rating, not cut off at the ends of the rating range;
                 "choice": how likely she chooses it.
+            candidates: recommend none but these items: a list of ids, or a frame with a column
+                item; None: all of the catalogue.
+            exclude: never recommend these items; in the same forms.
+            because: also say what each of her ratings adds to each predicted rating. Only for local
+                rules that are linear in one's own ratings.
+
+        Raises:
+            ConfigError: an item of `candidates` or `exclude` is not in the catalogue, no item is
+                left, or `because` for a local rule that is not linear.
         """
         _check_count(n)
+        _check_switch("because", because)
+        rule = self._linear() if because else None
+        allowed = allowed_items(candidates, exclude, self.catalogue)
         own = self._own(own_ratings)
-        best = self._best(own, n, include_rated, self._order(by))[0]
+        best = self._best(own, n, allowed, include_rated, self._order(by))[0]
+        best = best[best >= 0]
         shown = np.clip(self.rule.scores(own)[0], *self.rating_range)
-        shares = self._choice_shares(own, include_rated)
-        return [
+        shares = self._choice_shares(own, allowed, include_rated)
+        found = [
             Recommendation(
-                self.catalogue.ids[int(at)],
-                self.catalogue.title(int(at)),
-                float(shown[at]),
-                None if shares is None else float(shares[at]),
+                *self._named(at), float(shown[at]), None if shares is None else float(shares[at])
             )
-            for at in best[best >= 0]
+            for at in best
         ]
+        return found if rule is None else self._with_reasons(found, best, own, rule)
+
+    def similar_items(self, item: Any, n: int = 10) -> list[SimilarItem]:
+        """Return the n items that are most similar to one, the most similar first.
+
+        It reads published numbers only. `LatentFactors`: the mean of the cosine of choice factors
+        (who chooses one chooses the other) and the cosine of rating factors, less the mean of all
+        items (who likes one likes the other). Other methods: the cosine of item factors, or the
+        correlation in the published covariance (`Cleansing(local="neighbours")`). Items of which
+        nothing is published but a mean or their popularity are left out.
+
+        Args:
+            item: the id of an item of the catalogue.
+            n: how many.
+
+        Raises:
+            ConfigError: the catalogue does not have the item, or no factor of it is published.
+        """
+        _check_count(n)
+        place = int(named_positions("item", [item], self.catalogue)[0])
+        if not isinstance(self.rule, Comparing):
+            raise ConfigError(
+                f"similar_items: the local rule of this model ({self.rule.kind}) does not tell "
+                "which items are alike; LatentFactors does"
+            )
+        similarities = self.rule.similarities(place)
+        if np.isnan(similarities[place]):
+            raise ConfigError(
+                f"item={item!r}: no factors of it are published, so nothing tells what it is like; "
+                "a fit with more ratings or a larger epsilon may find some"
+            )
+        similarities[place] = np.nan
+        best = best_items(similarities[None], n)[0]
+        return [SimilarItem(*self._named(at), float(similarities[at])) for at in best[best >= 0]]
 
     def predict_rows(self, ratings: Ratings, *, clip: bool = True) -> Iterator[tuple[int, Floats]]:
         """Yield (first row, scores of a block of users by items), each from her own ratings.
@@ -188,14 +227,36 @@ class Model:
         *,
         include_rated: bool = False,
         by: Literal["rating", "choice"] | None = None,
+        candidates: Any = None,
+        exclude: Any = None,
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield (first row, a block of users' n best items), as positions in the catalogue.
 
         As `recommend` does for one; a list that is too short ends in -1.
         """
         _check_count(n)
-        order = self._order(by)
-        yield from self._blocks(ratings, lambda own: self._best(own, n, include_rated, order))
+        order, allowed = self._order(by), allowed_items(candidates, exclude, self.catalogue)
+        yield from self._blocks(
+            ratings, lambda own: self._best(own, n, allowed, include_rated, order)
+        )
+
+    def with_items(self, catalogue: Catalogue) -> "Model":
+        """Return the model with the items of a catalogue added, known by their features.
+
+        The features of the items that the model has say what features mean: if it was fitted
+        without any, `catalogue` lists these items too. New items have predictions with a larger
+        std. Only published numbers and features are used, so it costs nothing.
+
+        Args:
+            catalogue: items with public features, in the columns of those of the fit; the items
+                that the model has already stay as they are.
+
+        Raises:
+            ConfigError: there are no features, or this model's method cannot use them.
+        """
+        from tacit.models.item_features import extended
+
+        return extended(self, catalogue)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a file, whole or not at all.
@@ -269,11 +330,36 @@ class Model:
         return np.minimum(stds, (hi - lo) / 2, out=stds)
 
     def _best(
-        self, own: OwnRows, n: int, include_rated: bool, order: Callable[[OwnRows], Floats]
+        self,
+        own: OwnRows,
+        n: int,
+        allowed: NDArray[np.bool_],
+        include_rated: bool,
+        order: Callable[[OwnRows], Floats],
     ) -> NDArray[np.int64]:
-        """Return everyone's n best items, by scores that are not cut off."""
+        """Return everyone's n best of the allowed items, by scores that are not cut off."""
         scores = order(own)
+        scores[:, ~allowed] = -np.inf
         return best_items(scores if include_rated else without_rated(scores, own), n)
+
+    def _named(self, position: np.int64) -> tuple[Any, str]:
+        """Return the id and the title of an item."""
+        return self.catalogue.ids[int(position)], self.catalogue.title(int(position))
+
+    def _with_reasons(
+        self, found: list[Recommendation], best: NDArray[np.int64], own: OwnRows, rule: Linear
+    ) -> list[Recommendation]:
+        """Add to each recommendation what each of her ratings contributes."""
+        baselines, every = rule.contributions(own, best)
+        rated = [self._named(at) for at in own.items]
+        explained = []
+        for row, baseline, added in zip(found, baselines, every, strict=True):
+            order = np.argsort(-np.abs(added), kind="stable")
+            reasons = tuple(
+                Reason(*rated[k], float(own.values[k]), float(added[k])) for k in map(int, order)
+            )
+            explained.append(replace(row, baseline=float(baseline), because=reasons))
+        return explained
 
     def _order(self, by: Any) -> Callable[[OwnRows], Floats]:
         """Return what lists are ordered by."""
@@ -288,15 +374,27 @@ class Model:
             )
         return self.rule.scores
 
-    def _choice_shares(self, own: OwnRows, include_rated: bool) -> Floats | None:
+    def _choice_shares(
+        self, own: OwnRows, allowed: NDArray[np.bool_], include_rated: bool
+    ) -> Floats | None:
         """Return one person's scores of choice, as shares of what could be recommended to her."""
         if not isinstance(self.rule, Choosing):
             return None
         scores = self.rule.choice(own)[0]
-        open_to_her = np.ones(scores.size, dtype=bool)
+        open_to_her = allowed.copy()
         if not include_rated:
             open_to_her[own.items] = False
         return np.asarray(scores / max(float(scores[open_to_her].sum()), 1e-300))
+
+    def _linear(self) -> Linear:
+        """Return the local rule if it is linear in one's own ratings."""
+        if isinstance(self.rule, Linear):
+            return self.rule
+        raise ConfigError(
+            f"because=True (--because): the local rule of this model ({self.rule.kind}) is not "
+            "linear in one's own ratings, so they have no separate contributions; leave it out, or "
+            "fit with LatentFactors, Moments, ALS or Interactions"
+        )
 
     def _uncertain(self, what: str) -> Uncertain:
         """Return the local rule if it knows how far off it may be."""

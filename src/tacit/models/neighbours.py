@@ -37,10 +37,18 @@ class NeighbourRule:
     damping: float
     shrink: float
 
+    def similarities(self, item: int) -> Floats:
+        """Return the correlations with an item in the published covariance."""
+        spread = self._sds()
+        return np.asarray(np.clip(self.covariance[item] / (spread * spread[item]), -1.0, 1.0))
+
+    def _sds(self) -> Floats:
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 1e-12)))
+
     def scores(self, own: OwnRows) -> Floats:
         """Return everyone's predicted rating of every item, people by items."""
         values, means = centred(own, self.offsets, True, self.shrink)
-        spread = np.sqrt(np.maximum(np.diag(self.covariance), 1e-12))
+        spread = self._sds()
         similarity = np.clip(self.covariance / np.outer(spread, spread), -1.0, 1.0)
         filled = np.zeros((means.size, self.offsets.size))
         for person, (lo, hi) in enumerate(zip(own.indptr[:-1], own.indptr[1:], strict=True)):

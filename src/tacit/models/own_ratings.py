@@ -12,7 +12,7 @@ from tacit.data.catalogue import Catalogue
 from tacit.errors import DataError, UnknownItemsWarning
 from tacit.models.rules import OwnRows
 
-__all__ = ["known_positions", "own_interactions", "own_row"]
+__all__ = ["item_column", "known_positions", "own_interactions", "own_row"]
 
 _FORMS = "a dict {item: rating}, a frame with columns item and rating, or (items, ratings)"
 _PLAIN_FORMS = "a list of items, a frame with a column item, or a dict {item: 1}"
@@ -54,15 +54,21 @@ def _touched(own: Any) -> Any:
                 "leave out what was not touched"
             )
         return list(own)
-    if isinstance(own, pl.LazyFrame):
-        own = own.collect()
-    if hasattr(own, "columns"):
-        if "item" not in set(own.columns):
-            raise DataError(f"own_ratings: expected {_PLAIN_FORMS}")
-        return _series(own["item"])
-    if isinstance(own, Collection) and not isinstance(own, str | bytes):
-        return own if isinstance(own, pl.Series | np.ndarray) else list(own)
-    raise DataError(f"own_ratings={type(own).__name__}: expected {_PLAIN_FORMS}")
+    items = item_column(own)
+    if items is None:
+        raise DataError(f"own_ratings={type(own).__name__}: expected {_PLAIN_FORMS}")
+    return items
+
+
+def item_column(given: Any) -> Any:
+    """Return the items of a list, a series, an array or a frame's column item; None of others."""
+    if isinstance(given, pl.LazyFrame):
+        given = given.collect()
+    if hasattr(given, "columns"):
+        return _series(given["item"]) if "item" in set(given.columns) else None
+    if isinstance(given, Collection) and not isinstance(given, str | bytes):
+        return given if isinstance(given, pl.Series | np.ndarray) else list(given)
+    return None
 
 
 def known_positions(items: Any, catalogue: Catalogue, what: str) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from tacit.models.rules import (
     OwnRows,
     arrays_and_settings,
     check_shapes,
+    cosines,
     missing_parts,
     own_arrays,
     whole_or_none,
@@ -59,6 +60,10 @@ class ReplayRule:
         steps = (self.directions, self.gains, self.keeps, self.row_norm, most)
         replay(rows, steps, coefficients, 0, people)
         return np.asarray(coefficients @ self.directions + rows.means[:, None] + self.offsets)
+
+    def similarities(self, item: int) -> Floats:
+        """Return the cosines of the items' entries of all directions, weighted by their gains."""
+        return cosines((self.directions * np.sqrt(np.abs(self.gains))[:, None]).T, item)
 
     def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """Return the arrays and the settings that a model file holds."""

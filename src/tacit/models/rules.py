@@ -16,20 +16,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Choosing",
+    "Comparing",
     "Floats",
+    "Linear",
     "LocalRule",
     "OwnRows",
     "Uncertain",
     "arrays_and_settings",
     "centred",
     "check_shapes",
+    "cosines",
     "kinds_paid",
+    "less_mean",
     "missing_parts",
     "own_arrays",
     "whole_or_none",
 ]
 
 Floats = NDArray[np.float64]
+
+_ZERO = 1e-9  # of the largest norm: a vector that is shorter is rounding
 
 
 class OwnRows(NamedTuple):
@@ -78,6 +84,46 @@ class Choosing(Protocol):
     def ranking(self, own: OwnRows) -> Floats:
         """Return what everyone's list is ordered by, in a new array."""
         ...
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """What a local rule can do besides, if its published numbers tell which items are alike."""
+
+    def similarities(self, item: int) -> Floats:
+        """Return how similar every item is to this one, from -1 to 1; NaN where nothing tells."""
+        ...
+
+
+@runtime_checkable
+class Linear(Protocol):
+    """What a local rule can do besides, if scores are linear in one's own ratings."""
+
+    def contributions(self, own: OwnRows, items: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Return one person's scores of some items without her ratings, and what each rating adds.
+
+        The second array is items by ratings; its row sums and the first array add up to the scores.
+        """
+        ...
+
+
+def cosines(vectors: Floats, item: int) -> Floats:
+    """Return the cosine of every row with one of them; NaN where either is zero.
+
+    >>> cosines(np.array([[1.0, 0.0], [2.0, 2.0], [0.0, 0.0]]), 0).round(3)
+    array([1.   , 0.707,   nan])
+    """
+    norms = np.linalg.norm(vectors, axis=1)
+    zero = norms <= _ZERO * float(np.max(norms, initial=0.0))
+    products = vectors @ vectors[item]
+    lengths = np.where(zero | zero[item], np.nan, norms * norms[item])
+    return np.asarray(np.clip(products / lengths, -1.0, 1.0))
+
+
+def less_mean(factors: Floats) -> Floats:
+    """Return factors less their mean over items; differences that are rounding are zero."""
+    gaps = factors - factors.mean(axis=0)
+    return np.where(np.abs(gaps) > _ZERO * np.max(np.abs(factors), initial=0.0), gaps, 0.0)
 
 
 def arrays_and_settings(

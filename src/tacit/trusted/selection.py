@@ -1,11 +1,8 @@
 """Keeping some of everyone's ratings: each row by itself, before anything is bounded or summed."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.kernels.rows import kept_lengths
 
@@ -28,7 +25,7 @@ def restricted(ratings: Ratings, chosen: NDArray[np.int64]) -> Ratings:
     numbers = np.zeros(ratings.n_items, dtype=ratings.items.dtype)
     numbers[chosen] = np.arange(chosen.size)
     rows = keep(ratings, wanted[ratings.items])
-    catalogue = _chosen(ratings.catalogue, chosen)
+    catalogue = ratings.catalogue.rows(chosen)
     return Ratings(
         ratings.rating_range,
         catalogue,
@@ -38,8 +35,3 @@ def restricted(ratings: Ratings, chosen: NDArray[np.int64]) -> Ratings:
         rows.values,
         ratings.implicit,
     )
-
-
-def _chosen(catalogue: Catalogue, chosen: NDArray[Any]) -> Catalogue:
-    titles = None if catalogue.titles is None else catalogue.titles.gather(chosen)
-    return Catalogue(catalogue.ids.gather(chosen), titles, public=catalogue.public)

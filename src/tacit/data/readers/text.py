@@ -21,7 +21,17 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.tables import KINDS, READER_ERRORS, Choice, Kind, Table, places_of, spelled, tells
+from tacit.data.tables import (
+    KINDS,
+    READER_ERRORS,
+    Choice,
+    Kind,
+    Table,
+    kind_of,
+    places_of,
+    spelled,
+    tells,
+)
 from tacit.errors import DataError
 
 __all__ = ["HEAD", "is_text", "read_text", "written_ids"]
@@ -74,7 +84,7 @@ def read_text(path: Path, wanted: Mapping[str, Choice], optional: frozenset[str]
     with path.open("rb") as stream:
         layout = _layout_of(path, stream.read(HEAD))
     places = _places(layout, wanted, optional)
-    columns = _read_columns(layout, {k: KINDS[role] for role, k in places.items()})
+    columns = _read_columns(layout, {k: kind_of(role) for role, k in places.items()})
     return {role: columns[k] for role, k in places.items()}
 
 

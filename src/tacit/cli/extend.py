@@ -1,0 +1,40 @@
+"""tacit extend: a model with items that were not in its fit, known by their public features."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli.options import AsJson, FeatureNames, Force, ModelPath, show_json
+
+__all__ = ["run"]
+
+
+def run(
+    model: ModelPath,
+    items: Annotated[
+        Path, typer.Argument(metavar="ITEMS", help="A file with columns item, title and features.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the new model goes.")],
+    feature: FeatureNames = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add items to a model by their public features. It reads no ratings and costs nothing.
+
+    Without --feature the columns are those that the model was fitted with.
+    """
+    from tacit._outputs import Kind, Output, check_outputs
+    from tacit.data.catalogue import Catalogue
+    from tacit.models import load
+
+    check_outputs([Output("--output", output, Kind.MODEL)], [model, items], force=force)
+    found = load(model)
+    known = found.catalogue.features.names if found.catalogue.features else []
+    extended = found.with_items(Catalogue.from_file(items, features=feature or known))
+    extended.save(output, overwrite=force)
+    added = len(extended.catalogue) - len(found.catalogue)
+    if as_json:
+        show_json({"model": str(output), "items": len(extended.catalogue), "added": added})
+        return
+    typer.echo(f"wrote {output}: {len(extended.catalogue)} items, {added} of them new")

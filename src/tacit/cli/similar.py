@@ -1,0 +1,33 @@
+"""tacit similar: the items that are most like one."""
+
+from typing import Annotated
+
+import typer
+
+from tacit.cli.options import AsJson, ModelPath, item_table, show_json, show_table
+
+__all__ = ["run"]
+
+
+def run(
+    model: ModelPath,
+    item: Annotated[str, typer.Argument(metavar="ITEM", help="The id of an item.")],
+    n: Annotated[int, typer.Option("-n", help="How many items.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show the items most similar to one. It reads published numbers only, and no ratings."""
+    from dataclasses import asdict
+
+    from tacit.models import load
+
+    found = load(model)
+    rows = found.similar_items(item, n)
+    if as_json:
+        show_json({"similar": [asdict(row) for row in rows], "private": found.private})
+        return
+    table = item_table(found)
+    table.add_column("similarity", justify="right")
+    titled = found.catalogue.titles is not None
+    for row in rows:
+        table.add_row(str(row.item), *[row.title] * titled, f"{row.similarity:.2f}")
+    show_table(table)
