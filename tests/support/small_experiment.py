@@ -46,7 +46,7 @@ def small() -> Experiment:
 
 def synthetic_row(job: Job) -> dict[str, Any]:
     """A row whose RMSE is lower for a larger epsilon, and for svd's second candidate."""
-    base = {"automatic": 1.0, "svd": 0.9, "user-mean": 1.1}[job.algorithm]
+    base = {"latent-factors": 1.0, "svd": 0.9, "user-mean": 1.1}[job.algorithm]
     better = 0.05 * (job.settings.get("rank", 1) == 2)
     value = base - better - 0.01 * min(job.epsilon or 0.0, 10.0) + 0.001 * job.draw
     return row_of(
