@@ -170,6 +170,8 @@ def test_lists_of_new_users_are_measured_and_tabled(tmp_path: Path) -> None:
     assert row["recall_20"] == found.recall_20.mean > 0
     assert row["ndcg_10"] == found.ndcg_10.mean
     experiment = parse_experiment("lists", LISTS)
+    with pytest.raises(ConfigError, match="--draws 5: expected 1 to 4"):
+        reproduce(experiment, Options(runs=tmp_path, draws=5))
     cell = cells_of(experiment, {})[-1]
     rows = {one.key: row | {"key": one.key, "draw": one.draw} for one in cell.runs}
     text = markdown_text(experiment, points_of(experiment, rows), "c", [])

@@ -130,10 +130,10 @@ def _asked(experiment: Experiment, options: Options) -> Experiment:
     if options.draws is None:
         return experiment
     tuned = any(method.grid for method in experiment.methods)
-    share = max(dataset.test_share for dataset in experiment.datasets)
+    share = max(max(one.test_share, one.new_users) for one in experiment.datasets)
     most = experiment.draws if tuned else int(1 / share) if share else 1000
     if not 1 <= options.draws <= most:
-        reason = "settings are tuned on the rest" if tuned else "no rating is tested twice"
+        reason = "settings are tuned on the rest" if tuned else "nothing is tested twice"
         raise ConfigError(f"--draws {options.draws}: expected 1 to {most} ({reason})")
     if not tuned:
         return replace(experiment, draws=options.draws)
