@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.support.small_experiment import LISTS
 
 import tacit
 from tacit.algorithms import ALGORITHMS
@@ -50,25 +51,6 @@ def test_a_file_says_what_is_run() -> None:
     assert [len(points_of_grid({}, grid)) for grid in found.methods[1].grids] == [4]
     assert found.methods[0].grids == ()
 
-
-LISTS = """
-title = "Lists"
-about = "Lists of new users."
-draws = 2
-epsilons = [1]
-new_users = 0.1
-measure = "recall_20"
-also = ["ndcg_10"]
-
-[[datasets]]
-synthetic = "few"
-
-[[methods]]
-algorithm = "moments"
-
-[[methods]]
-algorithm = "popularity"
-"""
 
 OPEN = """
 title = "Mine"
@@ -135,7 +117,7 @@ algorithm = "user-mean"
         ('also = ["recall_20"]\n' + GOOD, "new_users above 0 goes with measure"),
         ('also = ["rmse"]\n' + GOOD, "also=['rmse']: expected a list of"),
         (LISTS + '\n[[methods]]\nalgorithm = "user-mean"\n', "user-mean cannot be measured so"),
-        (LISTS.replace("draws = 2", "draws = 11"), "give fewer draws"),
+        (LISTS.replace("draws = 2", "draws = 5"), "give fewer draws"),
         ("test_share = 0.1\n" + LISTS, "there is no test_share"),
         (GOOD + '\n[[methods]]\nalgorithm = "popularity"\n', "popularity cannot be measured so"),
         (changed('synthetic = "few"', 'file = "mine"'), "users"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.support.small_experiment import TEXT, small, synthetic_row
+from tests.support.small_experiment import LISTS, TEXT, small, synthetic_row
 
 from tacit.errors import ConfigError, DataError
 from tacit.evaluation import ExactPopularity, rank_new_users
@@ -179,26 +179,6 @@ def test_lists_of_new_users_are_measured_and_tabled(tmp_path: Path) -> None:
     assert "NDCG@10 of new users:\n\n| method |" in text
     assert f"{found.ndcg_10.mean:.4f}" in text
     assert "25 % of the users are in no fit" in text
-
-
-LISTS = """
-title = "Lists"
-about = "Lists of new users."
-draws = 2
-epsilons = [1]
-new_users = 0.25
-measure = "recall_20"
-also = ["ndcg_10"]
-
-[[datasets]]
-synthetic = "few"
-
-[[methods]]
-algorithm = "moments"
-
-[[methods]]
-algorithm = "popularity"
-"""
 
 
 def test_what_is_stored_can_be_seen_while_it_grows(tmp_path: Path, tried: list[Job]) -> None:

@@ -39,6 +39,25 @@ algorithm = "user-mean"
 label = "user mean"
 """
 
+LISTS = """
+title = "Lists"
+about = "Lists of new users."
+draws = 2
+epsilons = [1]
+new_users = 0.25
+measure = "recall_20"
+also = ["ndcg_10"]
+
+[[datasets]]
+synthetic = "few"
+
+[[methods]]
+algorithm = "moments"
+
+[[methods]]
+algorithm = "popularity"
+"""
+
 
 def small() -> Experiment:
     return parse_experiment("small", TEXT)

@@ -228,8 +228,7 @@ def _ranking(ranking: Ranking) -> str:
         f"Lists of {ranking.k} for {ranking.lists:,} people. {ranking.people:,} of them have a "
         f"held-out rating of {ranking.relevant:g} or more: something that they liked."
     )
-    heads = ("Measure", "What it says", "Found")
-    return "<h3>Lists of recommendations</h3>" + _table(caption, heads, rows, numbers=2)
+    return "<h3>Lists of recommendations</h3>" + _measures(caption, rows)
 
 
 def _new_users(found: NewUserRanking) -> str:
@@ -245,8 +244,12 @@ def _new_users(found: NewUserRanking) -> str:
         f"Lists for {found.users:,} people who were not in the fit and liked something that was "
         f"held out (a rating of {found.relevant:g} or more), with 95 % intervals over people."
     )
-    heads = ("Measure", "What it says", "Found")
-    return "<h3>Lists for new people</h3>" + _table(caption, heads, rows, numbers=2)
+    return "<h3>Lists for new people</h3>" + _measures(caption, rows)
+
+
+def _measures(caption: str, rows: Sequence[tuple[str, ...]]) -> str:
+    """Show measures, each with what it says."""
+    return _table(caption, ("Measure", "What it says", "Found"), rows, numbers=2)
 
 
 def _interval(value: Estimate) -> str:
