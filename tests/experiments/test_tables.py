@@ -86,6 +86,13 @@ def test_no_sentence_where_it_leads_or_the_rival_is_the_same_fit(rows: Rows) -> 
     assert leading_sentences(small(), points_of(small(), same)) == []
 
 
+def test_no_sentence_for_a_dataset_that_is_not_here(rows: Rows) -> None:
+    here = {key: row for key, row in rows.items() if "tastes" in row["dataset"]}
+    sentences = leading_sentences(small(), points_of(small(), here))
+    assert sentences
+    assert all(sentence.startswith("tastes") for sentence in sentences)
+
+
 def test_free_predictors_are_rivals_and_a_default_without_result_is_said(rows: Rows) -> None:
     for row in rows.values():
         row["rmse"] = 0.5 if row["algorithm"] == "user-mean" else row["rmse"]
