@@ -43,6 +43,7 @@ bench: $(READY)
 
 leaderboard: $(READY)
 	$(BIN)/tacit reproduce leaderboard --output docs/results
+	$(BIN)/tacit reproduce leaderboard-lists --output docs/results
 
 dependencies: $(READY)
 	$(BIN)/python -m pip check --disable-pip-version-check

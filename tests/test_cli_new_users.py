@@ -67,6 +67,19 @@ def test_ratings_of_other_items_are_left_out_and_counted(
     assert "2 ratings left out" in shell(*words)[1]
 
 
+def test_lists_can_be_measured_in_other_orders(shell: Shell, folder: Path) -> None:
+    model, new = folder / "m.tacit", ratings_of(folder, "new.csv")
+    words = ("evaluate", model, "--new-users", folder / "new.csv")
+    recalls = {}
+    for by in ("rating", "choice"):
+        found = shell.json(*words, "--by", by)
+        assert found["new_users"] == rank_new_users(tacit.load(model), new, by=by).to_json()
+        assert found["by"] == by
+        recalls[by] = found["new_users"]["recall_20"]["mean"]
+    assert recalls["rating"] != recalls["choice"]
+    assert shell.json(*words)["by"] is None
+
+
 NEW = ("--new-users", "new.csv")
 BAD = {
     "missing file": (("--new-users", "none.csv"), "none.csv: no such file"),
@@ -77,6 +90,11 @@ BAD = {
     "length": ((*NEW, "--k", "5"), "leave out --k"),
     "seed": ((*NEW, "--seed", "-1"), "seed=-1"),
     "liked": ((*NEW, "--liked", "9"), "relevant=9"),
+    "order": ((*NEW, "--by", "taste"), "by='taste': expected 'rating' or 'choice'"),
+    "order alone": (
+        ("--train", "fit.csv", "--test", "new.csv", "--by", "choice"),
+        "--by goes with",
+    ),
     "train alone": (("--train", "fit.csv"), "--test is missing"),
     "nothing": ((), "--train is missing"),
     "seed alone": (("--train", "fit.csv", "--test", "new.csv", "--seed", "1"), "--seed goes with"),

@@ -11,6 +11,7 @@ import pytest
 from tacit.cli import main
 from tacit.reporting import plan_figure
 from tacit.research.theory import expectation
+from tacit.research.theory.expectation import STARTS_FROM_MOMENTS
 from tacit.research.theory.forecast import forecast
 
 Run = Callable[..., tuple[int, str, str]]
@@ -56,12 +57,21 @@ def test_a_plan_is_short_and_says_what_matters(plan: Run) -> None:
     assert "favours" not in out
 
 
-def test_the_headline_is_about_the_default_and_comes_first(plan: Run) -> None:
+def test_the_headline_is_the_forecast_of_moments_and_comes_first(plan: Run) -> None:
     _, out, _ = plan(*ASKED)
     head = " ".join(out.split("\n\n")[0].split())
-    assert head.startswith("Expect RMSE about 0.399 against 0.494 of one's own mean (-19.")
+    assert head.startswith(
+        "Expect RMSE about 0.399 (Moments) against 0.494 of one's own mean (-19."
+    )
     assert "without privacy about 0.399" in head
     assert "item means only" in head
+
+
+def test_it_says_which_method_is_forecast(plan: Run) -> None:
+    words = " ".join(plan(*ASKED)[1].split())
+    assert STARTS_FROM_MOMENTS in words
+    assert "Default method" not in words
+    assert json.loads(plan(*ASKED, "--json")[1])["expected"]["method"] == "moments"
 
 
 def test_where_there_is_nothing_to_gain_it_says_so_and_what_would_help(plan: Run) -> None:
@@ -128,7 +138,7 @@ def test_json_has_it_all(plan: Run) -> None:
         "rmse", "rmse_own_mean", "rmse_biases_without_noise", "rmse_without_noise", "gain",
         "gain_without_noise", "item_effects_learned", "factors_found",
         "factors_found_without_noise", "smallest_factor_variance", "noise_sd", "users_needed",
-        "assumed", "verdict",
+        "assumed", "verdict", "method",
     ]  # fmt: skip
     assert found["simulated"] is None
     assert found["problem"]["delta"] == 1e-7

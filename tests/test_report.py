@@ -9,7 +9,14 @@ from tacit.accounting.budget import PrivacyBudget, Sensitivity
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Ledger
 from tacit.data.catalogue import Catalogue
-from tacit.evaluation import Accuracy, Calibration, Ranking, Reliability
+from tacit.evaluation import (
+    Accuracy,
+    Calibration,
+    Estimate,
+    NewUserRanking,
+    Ranking,
+    Reliability,
+)
 from tacit.reporting.html import write_report
 from tests.conftest import named
 
@@ -233,6 +240,28 @@ def test_lists_and_stds_are_shown_if_they_were_measured(tmp_path, page):
     assert len(more.all("caption")) == len(more.all("table")) == 6
     assert more.words.index("NOT PRIVATE. These figures") < more.words.index("Lists of 10")
     assert "Uncertainty" not in page.words
+
+
+def test_lists_for_new_users_are_shown_with_their_intervals(tmp_path, page):
+    share = Estimate(0.3, 0.25, 0.35)
+    found = NewUserRanking(
+        recall_20=Estimate(0.4321, 0.41, 0.45),
+        ndcg_10=share,
+        ndcg_100=share,
+        coverage_20=0.87,
+        popularity_20=share,
+        popularity_held_out=share,
+        users=1234,
+        not_counted=5,
+        skipped=6,
+        relevant=3.8,
+    )
+    more = Page(written(tmp_path, measures=[found]))
+    assert "43.2 % (41.0 % to 45.0 %)" in more.text
+    assert "Lists for 1,234 people who were not in the fit" in more.words
+    assert "87.0 %" in more.text
+    assert more.words.index("NOT PRIVATE. These figures") < more.words.index("Lists for new people")
+    assert "Lists for new people" not in page.words
 
 
 def luminance(colour: str) -> float:

@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 from tests.support.small_experiment import small, synthetic_row
 
+from tacit.algorithms import Moments
+from tacit.fitting.fit import automatic
 from tacit.research.experiments import parse_experiment
 from tacit.research.experiments.jobs import Job, cells_of
 
@@ -48,6 +50,29 @@ def test_an_older_schema_is_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
     before = JOB.key
     monkeypatch.setattr("tacit.research.experiments.jobs.SCHEMA", 99)
     assert JOB.key != before
+
+
+def test_runs_of_an_earlier_default_are_not_taken_for_those_of_todays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def of_automatic() -> list[Job]:
+        cells = cells_of(small(), {})
+        return [job for c in cells if c.method.algorithm == "automatic" for job in c.runs]
+
+    today = of_automatic()
+    assert {job.algorithm for job in today} == {automatic().name}
+    monkeypatch.setattr("tacit.research.experiments.jobs.automatic", Moments)
+    before = of_automatic()
+    assert {job.algorithm for job in before} == {"moments"}
+    assert not {job.key for job in today} & {job.key for job in before}
+
+
+def test_a_new_revision_of_an_algorithm_is_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(JOB, algorithm="moments")
+    before = JOB.key, other.key
+    monkeypatch.setattr("tacit.research.experiments.jobs.REVISIONS", {"svd": 2})
+    assert JOB.key != before[0]
+    assert other.key != before[1], "moments is back at its first revision"
 
 
 def test_runs_wait_for_trials_and_take_the_best() -> None:

@@ -5,10 +5,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.support.small_experiment import LISTS
 
 import tacit
 from tacit.algorithms import ALGORITHMS
 from tacit.errors import ConfigError
+from tacit.fitting.fit import automatic
 from tacit.research.experiments import parse_experiment, read_experiment
 from tacit.research.experiments.paths import experiment_names
 from tacit.research.experiments.spec import multiple_of_truth, points_of_grid
@@ -50,6 +52,24 @@ def test_a_file_says_what_is_run() -> None:
     assert found.methods[0].grids == ()
 
 
+OPEN = """
+title = "Mine"
+about = "A file of my own."
+epsilons = [1]
+
+[[datasets]]
+file = "mine"
+users = 30
+items = 4
+ratings = 60
+lowest = 1
+highest = 5
+
+[[methods]]
+algorithm = "user-mean"
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -63,7 +83,7 @@ def test_a_file_says_what_is_run() -> None:
         (changed("[0.5, 2, inf]", "[nan]"), "epsilons"),
         (changed('synthetic = "few"', 'synthetic = "lots"'), "synthetic='lots': expected one of"),
         (changed('synthetic = "few"', 'name = "lots"'), "name='lots': expected one of"),
-        (changed('synthetic = "few"', 'synthetic = "few"\nname = "jester"'), "either name or"),
+        (changed('synthetic = "few"', 'synthetic = "few"\nname = "jester"'), "give one of name"),
         (changed('synthetic = "few"', 'synthetic = "few"\ntop = 3'), "no such key as top"),
         (changed('synthetic = "few"', 'synthetic = "few"\nusers = "x"'), "users='x'"),
         (changed('"frank-wolfe"', '"frank"'), "algorithm='frank': expected one of automatic"),
@@ -93,6 +113,15 @@ def test_a_file_says_what_is_run() -> None:
         ('measure = "frobenius"\n' + GOOD, "goes with rank-one"),
         ("test_share = 0.2\n" + GOOD, "take up too much"),
         ('measure = "ndcg"\nleader = "tuned"\n' + GOOD, "least error"),
+        ("new_users = 0.1\n" + GOOD, "new_users above 0 goes with measure"),
+        ('also = ["recall_20"]\n' + GOOD, "new_users above 0 goes with measure"),
+        ('also = ["rmse"]\n' + GOOD, "also=['rmse']: expected a list of"),
+        (LISTS + '\n[[methods]]\nalgorithm = "user-mean"\n', "user-mean cannot be measured so"),
+        (LISTS.replace("draws = 2", "draws = 5"), "give fewer draws"),
+        ("test_share = 0.1\n" + LISTS, "there is no test_share"),
+        (GOOD + '\n[[methods]]\nalgorithm = "popularity"\n', "popularity cannot be measured so"),
+        (changed('synthetic = "few"', 'file = "mine"'), "users"),
+        (OPEN.replace("highest = 5", "highest = 1"), "highest=1: expected a whole number above"),
         (GOOD + '\n[[guides]]\nmethod = "tuned"\nbound = "x"\n', "bound='x'"),
         (GOOD + '\n[[methods]]\nalgorithm = "user-mean"\nsettings = { a = 1 }\n', "no settings"),
         (GOOD + '\n[[methods]]\nalgorithm = "automatic"\naccounting = "x"\n', "accounting='x'"),
@@ -136,7 +165,10 @@ def test_the_figures_of_the_paper_are_all_there() -> None:
 
 def test_the_leaderboard_has_every_algorithm() -> None:
     found = read_experiment("leaderboard")
-    assert {*ALGORITHMS, "automatic", "user-mean"} <= {m.algorithm for m in found.methods}
+    meant = {*ALGORITHMS, "automatic", "user-mean"} - {automatic().name}
+    names = [method.algorithm for method in found.methods]
+    assert meant <= set(names)
+    assert automatic().name not in names, "the default is there as automatic; twice would be waste"
     assert found.leader == "automatic"
 
 

@@ -7,13 +7,19 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.support.small_experiment import TEXT, small, synthetic_row
+from tests.support.small_experiment import LISTS, TEXT, small, synthetic_row
 
 from tacit.errors import ConfigError, DataError
+from tacit.evaluation import ExactPopularity, rank_new_users
+from tacit.reporting.tables import markdown_text
 from tacit.research.experiments import Options, parse_experiment, pool, reproduce
-from tacit.research.experiments.jobs import Job
+from tacit.research.experiments.jobs import Job, cells_of
 from tacit.research.experiments.pool import Crew, crew_for
+from tacit.research.experiments.preparing import prepare
+from tacit.research.experiments.running import run_job
+from tacit.research.experiments.spec import OPEN_RATINGS
 from tacit.research.experiments.store import RunStore
+from tacit.research.experiments.summary import points_of
 
 ALL = 2 * (3 * 3 + 3 * 2 + 3 * 3 + 3)  # automatic, trials, svd, user means
 TRIALS = 12
@@ -79,7 +85,7 @@ def test_failures_are_kept_and_tried_again_only_when_asked(
     run(tmp_path)
     path = tmp_path / "runs.parquet"
     frame = pl.read_parquet(path)
-    bad = (pl.col("algorithm") == "automatic") & (pl.col("draw") == 0)
+    bad = (pl.col("algorithm") == "latent-factors") & (pl.col("draw") == 0)
     frame.with_columns(
         status=pl.when(bad).then(pl.lit("failed")).otherwise("status")
     ).write_parquet(path)
@@ -118,6 +124,61 @@ def test_what_is_not_here_is_left_out_and_said(
     )
     with pytest.raises(DataError, match="nothing can be run: Jester 1 is left out"):
         reproduce(parse_experiment("alone", alone), Options(runs=tmp_path / "alone"))
+
+
+def test_a_file_that_nobody_named_is_left_out_and_said(
+    tmp_path: Path, tried: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(OPEN_RATINGS, raising=False)
+    file = 'file = "mine"\nusers = 30\nitems = 4\nratings = 60\nlowest = 1\nhighest = 5'
+    text = TEXT.replace('synthetic = "few"\nusers = 60\nitems = 20\nper_user = 8', file)
+    found = reproduce(parse_experiment("small", text), Options(runs=tmp_path))
+    assert len(tried) == ALL / 2
+    assert "mine is left out" in found.skipped[0]
+    assert OPEN_RATINGS in found.skipped[0]
+    named = tmp_path / "secret-place.csv"
+    named.write_text("user,item,rating\n1,1,5\n")
+    monkeypatch.setenv(OPEN_RATINGS, str(named))
+    assert reproduce(parse_experiment("small", text), Options(runs=tmp_path)).skipped == ()
+    assert len(tried) == ALL
+    assert all("secret-place" not in str(job.facts) for job in tried)
+
+
+def test_a_named_file_must_be_as_large_as_stated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "mine.csv"
+    pairs = [f"{user},{item},{1 + (user + item) % 5}" for user in range(6) for item in range(4)]
+    path.write_text("\n".join(["user,item,rating", *pairs]))
+    monkeypatch.setenv(OPEN_RATINGS, str(path))
+    facts: dict[str, Any] = {"file": "mine", "users": 6, "items": 4, "ratings": 24}
+    facts |= {"lowest": 1, "highest": 5, "test_share": 0.25}
+    assert prepare(facts).ratings.n_users == 6
+    with pytest.raises(DataError, match="has not the stated numbers"):
+        prepare(facts | {"users": 7})
+
+
+def test_lists_of_new_users_are_measured_and_tabled(tmp_path: Path) -> None:
+    """By the same function as elsewhere: the yardstick of popularity, without a fit."""
+    facts = {"synthetic": "tastes", "users": 80, "items": 30, "per_user": 12, "test_share": 0.0}
+    prepared = prepare(facts | {"new_users": 0.25})
+    job = Job(prepared.facts, "popularity", draw=1)
+    row = run_job(job, prepared, 1)
+    train, new = prepared.parts(job)
+    found = rank_new_users(ExactPopularity(train), new, seed=1)
+    assert (row["status"], row["rmse"]) == ("done", None)
+    assert row["recall_20"] == found.recall_20.mean > 0
+    assert row["ndcg_10"] == found.ndcg_10.mean
+    experiment = parse_experiment("lists", LISTS)
+    with pytest.raises(ConfigError, match="--draws 5: expected 1 to 4"):
+        reproduce(experiment, Options(runs=tmp_path, draws=5))
+    cell = cells_of(experiment, {})[-1]
+    rows = {one.key: row | {"key": one.key, "draw": one.draw} for one in cell.runs}
+    text = markdown_text(experiment, points_of(experiment, rows), "c", [])
+    assert f"{found.recall_20.mean:.4f}" in text
+    assert "NDCG@10 of new users:\n\n| method |" in text
+    assert f"{found.ndcg_10.mean:.4f}" in text
+    assert "25 % of the users are in no fit" in text
 
 
 def test_what_is_stored_can_be_seen_while_it_grows(tmp_path: Path, tried: list[Job]) -> None:

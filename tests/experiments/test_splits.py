@@ -51,6 +51,20 @@ def test_a_trial_sees_no_rating_of_any_test_part(prepared: Prepared) -> None:
     assert later & (train | validation)  # the check could fail: a fifth draw is not kept out
 
 
+def test_new_users_are_in_no_fit_and_new_once(prepared: Prepared) -> None:
+    apart = Prepared(FACTS | {"test_share": 0.0, "new_users": 0.1}, prepared.ratings)
+    seen: set[int] = set()
+    for draw in range(4):
+        train, new = apart.parts(replace(RUN, draw=draw))
+        known, tested = set(train.user_ids.to_list()), set(new.user_ids.to_list())
+        assert not known & tested
+        assert len(known | tested) == 300
+        assert tested
+        assert not tested & seen
+        assert len(pairs(new)) == 10 * len(tested), "all ratings of a new user are hers to split"
+        seen |= tested
+
+
 def test_the_hidden_matrix_is_that_of_the_ratings(prepared: Prepared) -> None:
     truth = prepared.truth
     assert truth is not None

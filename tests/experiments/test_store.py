@@ -8,7 +8,7 @@ from tests.support.small_experiment import synthetic_row
 
 from tacit.errors import ConfigError, DataError
 from tacit.research.experiments.jobs import Job
-from tacit.research.experiments.store import COLUMNS, RunStore
+from tacit.research.experiments.store import COLUMNS, RunStore, stored_rows
 
 JOBS = [Job({"synthetic": "few"}, "svd", {"rank": 1}, float("inf"), draw=draw) for draw in range(4)]
 
@@ -73,6 +73,18 @@ def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes) 
     with pytest.raises(DataError, match="not a file of stored runs"):
         RunStore(tmp_path)
     assert path.read_bytes() == content
+
+
+def test_a_file_of_before_lists_were_measured_is_read(tmp_path: Path) -> None:
+    filled(tmp_path)
+    path = tmp_path / "runs.parquet"
+    pl.read_parquet(path).drop("recall_20", "ndcg_10", "ndcg_100").write_parquet(path)
+    rows = stored_rows(tmp_path)
+    assert rows
+    assert all(row["recall_20"] is None and row["rmse"] is not None for row in rows.values())
+    pl.read_parquet(path).drop("rmse").write_parquet(path)
+    with pytest.raises(DataError, match="not a file of stored runs"):
+        stored_rows(tmp_path)
 
 
 def test_the_file_has_the_stated_columns(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_sentence_for_every_place_where_another_leads(rows: Rows) -> None:
 
 def test_no_sentence_where_it_leads_or_the_rival_is_the_same_fit(rows: Rows) -> None:
     slower = {key: row | {"rmse": row["rmse"] + 1} for key, row in rows.items()}
-    better = {k: r if r["algorithm"] == "automatic" else slower[k] for k, r in rows.items()}
+    better = {k: r if r["algorithm"] == "latent-factors" else slower[k] for k, r in rows.items()}
     assert leading_sentences(small(), points_of(small(), better)) == []
     assert "lowest mean everywhere" in markdown_text(small(), points_of(small(), better), "c", [])
     same = {key: row | {"used": '{"the": "same"}'} for key, row in rows.items()}
@@ -86,11 +86,18 @@ def test_no_sentence_where_it_leads_or_the_rival_is_the_same_fit(rows: Rows) -> 
     assert leading_sentences(small(), points_of(small(), same)) == []
 
 
+def test_no_sentence_for_a_dataset_that_is_not_here(rows: Rows) -> None:
+    here = {key: row for key, row in rows.items() if "tastes" in row["dataset"]}
+    sentences = leading_sentences(small(), points_of(small(), here))
+    assert sentences
+    assert all(sentence.startswith("tastes") for sentence in sentences)
+
+
 def test_free_predictors_are_rivals_and_a_default_without_result_is_said(rows: Rows) -> None:
     for row in rows.values():
         row["rmse"] = 0.5 if row["algorithm"] == "user-mean" else row["rmse"]
     assert "**user mean** leads" in leading_sentences(small(), points_of(small(), rows))[0]
-    fail(rows, "automatic", "MemoryError")
+    fail(rows, "latent-factors", "MemoryError")
     first = leading_sentences(small(), points_of(small(), rows))[0]
     assert first == "few, epsilon 0.5: **automatic gave no result** (MemoryError)."
 

@@ -25,6 +25,7 @@ from tests.support.attack import (
 )
 
 from tacit import PrivacyError
+from tacit.algorithms.als import _items
 from tacit.trusted.rows import RowBounds, Rows, Run
 from tacit.trusted.statistics import NormalEquations, equations_sensitivity
 
@@ -57,6 +58,14 @@ def equations(
     return NormalEquations(bounds or row_bounds(), V, noise, weights, reach, ratio)
 
 
+COUNTS = np.geomspace(2.0, 50_000.0, ITEMS)
+"""Noisy counts of a catalogue with a long tail, as they were released."""
+
+
+def adaptive(counts: np.ndarray, alpha: float) -> np.ndarray:
+    return _items(counts, noise_sd=1.0, alpha=alpha, frequent=0.0).weights
+
+
 CASES: dict[str, Callable[[], NormalEquations]] = {
     "little weight on b": lambda: equations(0.3),
     "even": lambda: equations(1.0),
@@ -71,6 +80,8 @@ CASES: dict[str, Callable[[], NormalEquations]] = {
     "equal weights": lambda: equations(1.0, weights=np.ones(ITEMS)),
     "half the items left out": lambda: equations(1.0, weights=np.arange(ITEMS) % 2.0),
     "weights of all sizes": lambda: equations(1.0, weights=np.geomspace(1e-150, 1e150, ITEMS)),
+    "adaptive weights, alpha = 1/4": lambda: equations(1.0, weights=adaptive(COUNTS, 0.25)),
+    "adaptive weights, alpha = 1/2": lambda: equations(1.0, weights=adaptive(COUNTS, 0.5)),
     "no weights at all": lambda: equations(1.0, weights=np.zeros(ITEMS)),
     "turned by light items": lambda: turned(1.0),
     "huge factors": lambda: equations(1.0, V=factors(2, 1e6)),
@@ -206,6 +217,30 @@ def test_a_users_row_moves_nobody_elses_term(threads: int) -> None:
     replaced = exact_sum(statistic, [long, *others], threads)
     assert np.array_equal(before - replaced, alone)
     assert np.array_equal(exact_sum(statistic, [*others[::-1], short], threads), before)
+
+
+@pytest.mark.parametrize("alpha", [0.25, 0.5])
+def test_adaptive_weights_are_those_of_the_publication(alpha: float) -> None:
+    """w_ij = q_j / sqrt(sum q_k^2) over her items, q_j = count_j^-alpha: G_j of one user alone."""
+    statistic = equations(1.0, weights=adaptive(COUNTS, alpha))
+    row = {0: 5.0, 4: 1.0, 9: 4.0}
+    grams = terms(statistic, [row, QUIET])[0].reshape(statistic.shape)[:, :, :-1]
+    sizes = np.array([np.linalg.norm(gram) for gram in grams])
+    own = COUNTS[list(row)] ** -alpha
+    expected = own / np.linalg.norm(own)
+    assert sizes[list(row)] / np.linalg.norm(sizes) == pytest.approx(expected, abs=1e-3)
+    assert expected.max() - expected.min() > 0.5
+    assert np.count_nonzero(sizes) == len(row)
+
+
+def test_weights_from_exact_counts_would_move_everyones_term() -> None:
+    """A twin: why counts are released first. One rating of hers then changes others' weights."""
+    others = [{0: 5.0, item: 1.0} for item in range(1, 9)]
+    exact = [np.bincount(list(row), minlength=ITEMS) for row in others]
+    counts = np.maximum(np.sum(exact, axis=0), 1.0)
+    more = counts + np.eye(ITEMS)[1]  # she rated item 1
+    before, after = (equations(1.0, weights=adaptive(c, 0.5)) for c in (counts, more))
+    assert np.linalg.norm(summed(before, others) - summed(after, others)) > 0.01
 
 
 def test_public_numbers_without_a_bound_are_refused() -> None:

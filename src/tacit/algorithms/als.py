@@ -44,7 +44,8 @@ class ALS(Validated):
        with what is expected of it, count_j times the mean of all G, as their noise suggests, and
        made positive definite. v_j = G_j^-1 b_j, in coordinates in which u has unit spread.
 
-    *Paper:* none; Chien et al., ICML 2021. docs/algorithms/als.md says what differs.
+    *Paper:* none; Chien et al., ICML 2021, with the weights of Krichene et al., ICML 2023.
+    docs/algorithms/als.md says what differs.
     *Guarantee:* ItemSums, then NormalEquations in every round.
     """
 
@@ -65,7 +66,7 @@ class ALS(Validated):
     ratio: Annotated[float, Range(1e-6, 1e6)] = math.sqrt(2.0)
     """rho: the scale of b beside G in their joint release."""
     alpha: Annotated[float, Range(0, 1)] = 0.25
-    """Of the item weights, count^-alpha: above 0 rare items get more than their share."""
+    """Of the item weights, count^-alpha: above 0 rare items get more than their share; 0: equal."""
     frequent: Annotated[float, Range(0, 1e6)] = 8.0
     """Items whose count is not above so many sds of its noise are left out: they have v_j = 0."""
     pooling: bool = True

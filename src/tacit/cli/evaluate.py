@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from tacit.cli.lists import POPULARITY, POPULARITY_NOTE, show_left_out, show_lists
-from tacit.cli.new_users import check_alone, show_new_users
+from tacit.cli.new_users import Asked, check_alone, show_new_users
 from tacit.cli.options import (
     AsJson,
     ItemColumn,
@@ -58,6 +58,13 @@ def run(
     seed: Annotated[
         int | None, typer.Option(help="With --new-users: of what is held out; 0 if none.")
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="With --new-users: what lists are ordered by, 'rating' or 'choice'; left out, as "
+            "`tacit recommend` does."
+        ),
+    ] = None,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
@@ -70,15 +77,21 @@ def run(
     if new_users:
         check_alone({"--train": train, "--test": test, "--k": k is not None})
         found, read = _new_users(model, new_users, columns)
-        show_new_users(found, read, relevant, 0 if seed is None else seed, as_json)
+        asked = Asked(relevant, 0 if seed is None else seed, by)
+        show_new_users(found, read, asked, as_json)
         return
-    _evaluate(model, _apart(*_both(train, test, seed)), columns, (k, relevant, as_json))
+    _evaluate(
+        model,
+        _apart(*_both(train, test, {"--seed": seed, "--by": by})),
+        columns,
+        (k, relevant, as_json),
+    )
 
 
 def _both(
-    train: list[str] | None, test: list[str] | None, seed: int | None
+    train: list[str] | None, test: list[str] | None, others: "Mapping[str, int | str | None]"
 ) -> tuple[list[str], list[str]]:
-    """Return the names of both parts; refuse one alone."""
+    """Return the names of both parts; refuse one alone, and what goes with --new-users only."""
     from tacit.errors import ConfigError
 
     if not train or not test:
@@ -86,8 +99,11 @@ def _both(
             f"{'--test' if train else '--train'} is missing: give --train and --test, or "
             "--new-users with ratings of users who were not in the fit"
         )
-    if seed is not None:
-        raise ConfigError("--seed goes with --new-users: nothing is drawn without it; leave it out")
+    for name, value in others.items():
+        if value is not None:
+            raise ConfigError(
+                f"{name} goes with --new-users and changes nothing here; leave it out"
+            )
     return train, test
 
 

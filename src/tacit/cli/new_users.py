@@ -1,6 +1,6 @@
 """What `tacit evaluate --new-users` shows: lists for users who were not in the fit. NOT PRIVATE."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tacit.evaluation import Estimate, NewUserRanking
     from tacit.models import Model
 
-__all__ = ["check_alone", "show_new_users"]
+__all__ = ["Asked", "check_alone", "show_new_users"]
 
 _ROWS = (
     ("recall_20", "recall@20"),
@@ -22,6 +22,14 @@ _ROWS = (
     ("popularity_20", "popularity@20"),
     ("popularity_held_out", "popularity, held out"),
 )
+
+
+class Asked(NamedTuple):
+    """How lists are measured: from which rating on an item is relevant, the seed, the order."""
+
+    relevant: float | None
+    seed: int
+    by: str | None
 
 
 def check_alone(others: dict[str, Any]) -> None:
@@ -38,18 +46,18 @@ def check_alone(others: dict[str, Any]) -> None:
 
 
 def show_new_users(
-    model: "Model", read: "tuple[Ratings, int]", relevant: float | None, seed: int, as_json: bool
+    model: "Model", read: "tuple[Ratings, int]", asked: Asked, as_json: bool
 ) -> None:
     """Measure lists for new users beside exact popularity, and show both."""
     from tacit.evaluation import ExactPopularity, fold_in, rank_new_users
 
-    ratings, left_out = read
-    found = rank_new_users(model, ratings, relevant=relevant, seed=seed)
+    (ratings, left_out), (relevant, seed, by) = read, asked
+    found = rank_new_users(model, ratings, relevant=relevant, seed=seed, by=by)
     popularity = ExactPopularity(fold_in(ratings, seed).own)
     popular = rank_new_users(popularity, ratings, relevant=relevant, seed=seed)
     if as_json:
         parts: dict[str, Any] = {"new_users": found.to_json(), "popularity": popular.to_json()}
-        parts |= {"left_out": left_out, "seed": seed}
+        parts |= {"left_out": left_out, "seed": seed, "by": by}
         show_json({**parts, "label": "NOT PRIVATE"})
         return
     typer.echo("NOT PRIVATE: computed from new users' ratings, for the owner of the data")

@@ -17,7 +17,7 @@ class Shown(NamedTuple):
     """All that is shown.
 
     Attributes:
-        expected: of the default method.
+        expected: of `Moments`, the first step of the default method.
         plan: the paper's bounds; None where they do not apply.
         reason: why they do not.
         simulated: what was measured on synthetic ratings, if that was asked for.
@@ -79,14 +79,16 @@ def _show_facts(console: "Console", expected: "Expectation") -> None:
 
 
 def _show_expected(console: "Console", expected: "Expectation") -> None:
-    """Print expected RMSE with noise and without, and what is learned."""
+    """Print expected RMSE with noise and without, what is learned, and of which method."""
+    from tacit.research.theory.expectation import STARTS_FROM_MOMENTS
+
     private, free, tastes = expected.private, expected.without_noise, expected.case.tastes
     both = (private, free)
     own = f"{private.own_mean:.4f}"
     rows = [
         ("One's own mean", own, own),
         ("User and item bias", "", f"{private.biases:.4f}"),
-        ("Default method (moments)", *(f"{each.rmse:.4f}" for each in both)),
+        ("Moments", *(f"{each.rmse:.4f}" for each in both)),
         ("  its gain over one's own mean", *(_percent(each.gain) for each in both)),
         ("  item effects learned", *(_percent(each.item_effects) for each in both)),
         (
@@ -95,6 +97,7 @@ def _show_expected(console: "Console", expected: "Expectation") -> None:
         ),
     ]
     _print_table(console, "\n", ("expected RMSE", "> with noise", "> without"), rows)
+    console.print(f"\n{STARTS_FROM_MOMENTS}")
 
 
 def _show_needed(console: "Console", expected: "Expectation") -> None:
@@ -115,7 +118,7 @@ def _show_simulated(console: "Console", simulated: "Simulated") -> None:
     """Print what was measured on synthetic ratings beside the forecast for them."""
     rows = [
         ("One's own mean", simulated.own_mean, simulated.forecast_own_mean),
-        ("Default method", simulated.rmse, simulated.forecast_rmse),
+        ("Moments", simulated.rmse, simulated.forecast_rmse),
         ("Without noise", simulated.without_noise, simulated.forecast_without_noise),
     ]
     told = [(name, f"{found:.4f}", f"{formula:.4f}") for name, found, formula in rows]

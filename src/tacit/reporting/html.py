@@ -19,11 +19,13 @@ from tacit._outputs import Kind, Output, check_replaceable
 from tacit.data.catalogue import Catalogue
 from tacit.evaluation.accuracy import Accuracy
 from tacit.evaluation.calibration import Calibration
+from tacit.evaluation.new_users import Estimate, NewUserRanking
 from tacit.evaluation.ranking import Ranking
 
 __all__ = ["write_report"]
 
 Scored = tuple[str, Accuracy, bool]
+Measure = Ranking | NewUserRanking | Calibration
 _EXCEPTION = "Not covered: "
 _RELATIONS = {
     "replace": "replace: one person’s whole list of ratings is exchanged for any other",
@@ -59,7 +61,7 @@ def write_report(
     accuracies: Sequence[Scored],
     person: Mapping[Any, float],
     recommendations: Sequence[_Recommendation],
-    measures: Sequence[Ranking | Calibration] = (),
+    measures: Sequence[Measure] = (),
     overwrite: bool = False,
 ) -> None:
     """Write the page.
@@ -71,7 +73,8 @@ def write_report(
         person: a synthetic person's own ratings by item id; items outside the catalogue show
             their id.
         recommendations: what the model recommends to her, best first.
-        measures: how good lists of recommendations are, and stds of predictions, if measured.
+        measures: how good lists of recommendations are, also for new users, and stds of
+            predictions, if measured.
         overwrite: whether a file that is no report may be replaced.
 
     Raises:
@@ -206,8 +209,10 @@ def _counted(accuracies: Sequence[Scored]) -> str:
     )
 
 
-def _measure(measured: Ranking | Calibration) -> str:
+def _measure(measured: Measure) -> str:
     """Show one more way in which the model was measured, below its errors."""
+    if isinstance(measured, NewUserRanking):
+        return _new_users(measured)
     return _ranking(measured) if isinstance(measured, Ranking) else _calibration(measured)
 
 
@@ -218,13 +223,41 @@ def _ranking(ranking: Ranking) -> str:
         "Recall": (ranking.recall, "share of someone’s liked items that is in her list"),
         "Coverage": (ranking.coverage, "share of all items that is in anyone’s list"),
     }
-    rows = [(name, text, f"{100 * value:.1f} %") for name, (value, text) in meanings.items()]
+    rows = [(name, text, _percent(value)) for name, (value, text) in meanings.items()]
     caption = (
         f"Lists of {ranking.k} for {ranking.lists:,} people. {ranking.people:,} of them have a "
         f"held-out rating of {ranking.relevant:g} or more: something that they liked."
     )
-    heads = ("Measure", "What it says", "Found")
-    return "<h3>Lists of recommendations</h3>" + _table(caption, heads, rows, numbers=2)
+    return "<h3>Lists of recommendations</h3>" + _measures(caption, rows)
+
+
+def _new_users(found: NewUserRanking) -> str:
+    """Show how good lists are for people who were not in the fit."""
+    meanings = {
+        "Recall@20": (found.recall_20, "liked items among the first 20; 100 % is the most"),
+        "NDCG@10": (found.ndcg_10, "liked items near the top of 10; 100 % is the best order"),
+        "NDCG@100": (found.ndcg_100, "the same of 100"),
+    }
+    rows = [(name, text, _interval(value)) for name, (value, text) in meanings.items()]
+    rows.append(("Coverage@20", "share of all items in anyone’s 20", _percent(found.coverage_20)))
+    caption = (
+        f"Lists for {found.users:,} people who were not in the fit and liked something that was "
+        f"held out (a rating of {found.relevant:g} or more), with 95 % intervals over people."
+    )
+    return "<h3>Lists for new people</h3>" + _measures(caption, rows)
+
+
+def _measures(caption: str, rows: Sequence[tuple[str, ...]]) -> str:
+    """Show measures, each with what it says."""
+    return _table(caption, ("Measure", "What it says", "Found"), rows, numbers=2)
+
+
+def _interval(value: Estimate) -> str:
+    return f"{_percent(value.mean)} ({_percent(value.low)} to {_percent(value.high)})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _calibration(calibration: Calibration) -> str:

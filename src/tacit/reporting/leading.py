@@ -22,10 +22,12 @@ def leading_sentences(experiment: Experiment, points: Sequence[Point]) -> list[s
         if own.cell.method.label != experiment.leader:
             continue
         where = f"{own.cell.dataset.label}, {_at(own.cell.epsilon)}"
+        rivals = [point for point in points if _is_rival(own, point)]
+        if not own.values and not rivals:  # a dataset that is not here
+            continue
         if not own.values:
             sentences.append(f"{where}: **{experiment.leader} gave no result** ({own.reason}).")
             continue
-        rivals = [point for point in points if _is_rival(own, point)]
         best = min(rivals, key=lambda point: point.mean, default=None)
         if best is not None and best.mean < own.mean:
             sentences.append(f"{where}: {_lead(own, best)}")

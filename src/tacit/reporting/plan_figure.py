@@ -30,7 +30,7 @@ _BLUE, _TEAL, _ORANGE = "#2f5d8a", "#3a8f7b", "#c8702a"
 _POINTS = 60
 _FORECASTS = 13
 _OWN_MEAN, _BIASES = "one's own mean", "user and item bias, no noise"
-_NO_NOISE = "the default method, no noise"
+_NO_NOISE = "Moments, no noise"
 _LINES = ((_QUIET, ":"), (_ORANGE, "--"), (_TEAL, "-"))
 _FEW_TICKS, _MANY_TICKS = (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
 _STYLE: dict[Any, Any] = {
@@ -88,7 +88,7 @@ def draw_plan(
 
 
 def _draw_by_epsilon(axes: "Axes", case: Case, epsilon: float) -> None:
-    """Draw the expected RMSE of the default method against epsilon."""
+    """Draw the expected RMSE of Moments against epsilon."""
     budget = case.budget or PrivacyBudget(epsilon)
     epsilons = _epsilons(epsilon, budget.delta, _FORECASTS)
     cases = [replace(case, budget=replace(budget, epsilon=each)) for each in epsilons]
@@ -96,7 +96,7 @@ def _draw_by_epsilon(axes: "Axes", case: Case, epsilon: float) -> None:
     lines = [(free.own_mean, _OWN_MEAN), (free.biases, _BIASES), (free.rmse, _NO_NOISE)]
     for (height, label), (colour, line) in zip(lines, _LINES, strict=True):
         axes.axhline(height, color=colour, linestyle=line, linewidth=1.2, label=label)
-    _draw_default(axes, epsilons, cases)
+    _draw_forecast(axes, epsilons, cases)
     axes.set_title("Expected RMSE against epsilon")
     _finish(axes, "epsilon", epsilon)
 
@@ -112,14 +112,14 @@ def _draw_by_users(axes: "Axes", case: Case) -> None:
     labels = (_OWN_MEAN, _BIASES, _NO_NOISE)
     for curve, label, (colour, line) in zip(curves, labels, _LINES, strict=True):
         axes.plot(users, curve, color=colour, linestyle=line, linewidth=1.2, label=label)
-    _draw_default(axes, users, cases)
+    _draw_forecast(axes, users, cases)
     axes.set_title("Expected RMSE against users")
     _finish(axes, "users", case.users)
 
 
-def _draw_default(axes: "Axes", places: list[float], cases: list[Case]) -> None:
+def _draw_forecast(axes: "Axes", places: list[float], cases: list[Case]) -> None:
     found = [forecast(each).rmse for each in cases]
-    axes.plot(places, found, color=_BLUE, linewidth=2.2, label="the default method")
+    axes.plot(places, found, color=_BLUE, linewidth=2.2, label="Moments")
 
 
 @contextmanager

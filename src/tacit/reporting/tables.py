@@ -62,16 +62,15 @@ def markdown_text(
         parts.append(f"![{experiment.title}]({experiment.name}.svg)")
     if experiment.leader is not None:
         parts.append(_leading(experiment, points))
-    parts += [_section(experiment, dataset, points) for dataset in _tabled(experiment)]
+    for dataset in _tabled(experiment):
+        parts += _sections(experiment, dataset, points)
     parts += _growth(experiment, points)
     parts += [_settings(experiment, points), _failures(points)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _protocol(experiment: Experiment, points: Sequence[Point]) -> str:
-    shares = sorted({dataset.test_share for dataset in experiment.datasets})
-    held = " or ".join(f"{100 * share:g} %" for share in shares)
-    test = f"{held} of the ratings held out in each draw, never the same rating twice"
+    test, shares = _held_out(experiment)
     text = (
         f"{MEASURES[experiment.measure]}: the mean over {_draws(experiment, points)} of noise and "
         f"test part, ± the standard error of that mean; delta = {experiment.delta:g}; "
@@ -82,6 +81,17 @@ def _protocol(experiment: Experiment, points: Sequence[Point]) -> str:
     if any(method.grid for method in experiment.methods):
         text += f" {_TUNED.format(100 * experiment.validation_share)}"
     return text
+
+
+def _held_out(experiment: Experiment) -> tuple[str, list[float]]:
+    """Say what a draw holds out, users or ratings; and which shares of the ratings."""
+    apart = sorted({dataset.new_users for dataset in experiment.datasets})
+    shares = sorted({dataset.test_share for dataset in experiment.datasets})
+    held = " or ".join(f"{100 * share:g} %" for share in (apart if any(apart) else shares))
+    if any(apart):
+        text = f"{held} of the users are in no fit in each draw, nobody in two of them, and a fifth"
+        return f"{text} of the ratings of each is held out of the row her list is made from", apart
+    return f"{held} of the ratings held out in each draw, never the same rating twice", shares
 
 
 def _draws(experiment: Experiment, points: Sequence[Point]) -> str:
@@ -112,15 +122,31 @@ def _tabled(experiment: Experiment) -> list[DatasetChoice]:
     return list(experiment.datasets) if experiment.axis == "epsilon" else []
 
 
+def _sections(experiment: Experiment, dataset: DatasetChoice, points: Sequence[Point]) -> list[str]:
+    """Return the tables of one dataset: of the measure, and of each further one."""
+    first = _section(experiment, dataset, points)
+    tables = [first] if first else []
+    for measure in experiment.also if first else ():
+        others = [point.by(measure) for point in points]
+        tables.append(f"{MEASURES[measure]}:\n\n{_table(experiment, dataset, others)}")
+    return tables
+
+
 def _section(experiment: Experiment, dataset: DatasetChoice, points: Sequence[Point]) -> str:
     """Return the table of one dataset: a line a method, a column an epsilon."""
     here = [point for point in points if point.cell.dataset == dataset]
     if not any(point.values or point.reason != "not run" for point in here):
         return ""
-    epsilons = sorted({p.cell.epsilon for p in here if p.cell.epsilon is not None})
     size = f"{dataset.users:,} users, {dataset.items:,} items, about {dataset.ratings:,} ratings"
-    lines = [f"## {dataset.label}", "", f"{size}.", ""]
-    lines.append("| method | " + " | ".join(_head(epsilon) for epsilon in epsilons) + " |")
+    return "\n".join(
+        [f"## {dataset.label}", "", f"{size}.", "", _table(experiment, dataset, points)]
+    )
+
+
+def _table(experiment: Experiment, dataset: DatasetChoice, points: Sequence[Point]) -> str:
+    here = [point for point in points if point.cell.dataset == dataset]
+    epsilons = sorted({p.cell.epsilon for p in here if p.cell.epsilon is not None})
+    lines = ["| method | " + " | ".join(_head(epsilon) for epsilon in epsilons) + " |"]
     lines.append("|---" * (len(epsilons) + 1) + "|")
     for method in experiment.methods:
         found = {p.cell.epsilon: p for p in here if p.cell.method == method}

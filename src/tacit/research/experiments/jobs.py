@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
+from tacit.fitting.fit import automatic
 from tacit.research.experiments.spec import (
+    AUTOMATIC,
     RANKING,
     DatasetChoice,
     Experiment,
@@ -14,10 +16,17 @@ from tacit.research.experiments.spec import (
     points_of_grid,
 )
 
-__all__ = ["SCHEMA", "Cell", "Job", "cells_of"]
+__all__ = ["REVISIONS", "SCHEMA", "Cell", "Job", "cells_of"]
 
 SCHEMA: Final = 1
 """Of a stored row; a change of what rows mean raises it, and everything is computed anew."""
+
+REVISIONS: Final[Mapping[str, int]] = {"moments": 2}
+"""Of algorithms that learn otherwise than they did when first runs were kept.
+
+A change that moves results, at the same settings, raises the number of its algorithm; runs of an
+earlier revision are then computed anew. An algorithm that is not listed has its first.
+"""
 
 Row = Mapping[str, Any]
 
@@ -28,7 +37,7 @@ class Job:
 
     Attributes:
         dataset: the facts of its dataset.
-        algorithm: as in `MethodChoice`.
+        algorithm: as in `MethodChoice`; never "automatic", but what that stands for today.
         settings: all of them; nothing is left to tune.
         epsilon: None for a yardstick; inf for no privacy.
         delta: of the budget.
@@ -61,12 +70,15 @@ class Job:
 
     @property
     def key(self) -> str:
-        """A hash of the facts and of the schema: the same today and in a year.
+        """A hash of the facts, the schema and the revision: the same today and in a year.
 
         >>> Job({"named": "jester"}, "svd", epsilon=1.0).key[:12]
         '37774a9234de'
         """
-        text = json.dumps({"schema": SCHEMA, **self.facts}, sort_keys=True)
+        known: dict[str, Any] = {"schema": SCHEMA, **self.facts}
+        if self.algorithm in REVISIONS:
+            known["revision"] = REVISIONS[self.algorithm]
+        text = json.dumps(known, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @classmethod
@@ -112,7 +124,7 @@ def _cell(
 ) -> Cell:
     common: dict[str, Any] = {
         "dataset": dataset.facts,
-        "algorithm": method.algorithm,
+        "algorithm": _algorithm(method),
         "epsilon": epsilon,
         "delta": experiment.delta,
         "accounting": method.accounting,
@@ -130,6 +142,11 @@ def _cell(
     draws = range(experiment.draws_of(method) if settings is not None else 0)
     runs = (Job(settings=settings or {}, draw=draw, ranking=ranking, **common) for draw in draws)
     return Cell(dataset, method, epsilon, trials, tuple(runs))
+
+
+def _algorithm(method: MethodChoice) -> str:
+    """Return a method's algorithm by its own name: what is automatic changes over the years."""
+    return automatic().name if method.algorithm == AUTOMATIC else method.algorithm
 
 
 def _tuned(

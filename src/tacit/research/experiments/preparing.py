@@ -1,6 +1,7 @@
 """Ratings of an experiment, and the parts they are split into, the same for every method."""
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,9 +14,10 @@ from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.datasets.loading import load
 from tacit.datasets.synthetic import synthesise
+from tacit.errors import DataError
 from tacit.evaluation.accuracy import keep_ratings
 from tacit.research.experiments.jobs import Job
-from tacit.research.experiments.spec import multiple_of_truth
+from tacit.research.experiments.spec import OPEN_RATINGS, multiple_of_truth
 from tacit.research.theory import Problem, recommended_rounds
 
 __all__ = ["SPLIT_SEED", "Prepared", "Truth", "prepare"]
@@ -67,6 +69,8 @@ class Prepared:
         them: it is measured on the next places, and learns from what is beyond.
         """
         share = self.facts["test_share"]
+        if self.facts.get("new_users"):
+            return self._people(job.draw, self.facts["new_users"])
         if job.role == "trial":
             low, high = job.kept_out, job.kept_out + job.validation
             return self._between(high, 1.0), self._between(low, high, tested=True)
@@ -74,6 +78,12 @@ class Prepared:
             return self.ratings, self.ratings
         low, high = job.draw * share, (job.draw + 1) * share
         return self._between(low, high, tested=False), self._between(low, high, tested=True)
+
+    def _people(self, draw: int, share: float) -> tuple[Ratings, Ratings]:
+        """Return users who are in the fit and new users; nobody is a new user in two draws."""
+        places = np.random.default_rng((SPLIT_SEED, 1)).random(self.ratings.n_users)
+        new = (draw * share <= places) & (places < (draw + 1) * share)
+        return tuple(self.ratings.take_rows(np.flatnonzero(part)) for part in (~new, new))  # type: ignore[return-value]
 
     def _between(self, low: float, high: float, tested: bool | None = None) -> Ratings:
         """Return ratings whose place is in [low, high), or those whose place is not.
@@ -133,10 +143,26 @@ def prepare(facts: dict[str, Any]) -> Prepared:
     sizes = {name: size for name, size in facts.items() if name not in _NOT_SIZES}
     if "named" in facts:
         return Prepared(facts, load(facts["named"], **sizes))
+    if "file" in facts:
+        return Prepared(facts, _open_ratings(facts))
     made = synthesise(facts["synthetic"], test_fraction=0.0, **sizes)
     catalogue = Catalogue(made.items["item"], made.items["title"], public=True)
     ratings = Ratings.from_frame(made.train, rating_range=made.rating_range, catalogue=catalogue)
     return Prepared(facts, ratings)
 
 
-_NOT_SIZES = ("named", "synthetic", "test_share")
+def _open_ratings(facts: dict[str, Any]) -> Ratings:
+    """Read the file that the environment names; it must be as large as the experiment states."""
+    bounds = float(facts["lowest"]), float(facts["highest"])
+    ratings = Ratings.from_file(os.environ.get(OPEN_RATINGS, ""), rating_range=bounds)
+    found = ratings.n_users, ratings.n_items, len(ratings.values)
+    if found != (facts["users"], facts["items"], facts["ratings"]):
+        raise DataError(
+            f"{OPEN_RATINGS}: its file has not the stated numbers of users, items and ratings "
+            f"({facts['users']:,}, {facts['items']:,} and {facts['ratings']:,}); name the file of "
+            "these ratings, or state its numbers in an experiment of your own"
+        )
+    return ratings
+
+
+_NOT_SIZES = ("named", "synthetic", "test_share", "new_users")

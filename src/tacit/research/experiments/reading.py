@@ -11,11 +11,14 @@ from tacit.algorithms import ALGORITHMS, Algorithm
 from tacit.datasets.registry import DATASETS
 from tacit.datasets.synthetic import Kind
 from tacit.errors import ConfigError
+from tacit.fitting.fit import automatic
 from tacit.research.experiments.guides import BOUNDS
 from tacit.research.experiments.paths import experiment_text, full_name
 from tacit.research.experiments.spec import (
     AUTOMATIC,
     MEASURES,
+    NEW_USERS,
+    POPULARITY,
     RANKING,
     YARDSTICKS,
     DatasetChoice,
@@ -53,19 +56,21 @@ def parse_experiment(name: str, text: str) -> Experiment:
         top = Fields(where, tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{where} is not TOML: {error}") from None
-    test_share = top.number("test_share", 0.0, 0.5, 0.01)
+    new_users = top.number("new_users", 0.0, 0.5, 0.0)
+    shares = top.number("test_share", 0.0, 0.5, 0.0 if new_users else 0.01), new_users
     cap = _cap(top, None)
     experiment = Experiment(
         name=name,
         title=top.text("title"),
         about=" ".join(top.text("about").split()),
-        datasets=tuple(_dataset(one, test_share) for one in top.tables("datasets")),
+        datasets=tuple(_dataset(one, shares) for one in top.tables("datasets")),
         methods=_methods(top.tables("methods"), cap),
         epsilons=top.numbers("epsilons", 1e-9),
         delta=top.number("delta", 1e-300, 0.5, 1e-6),
         draws=top.whole("draws", 1, 1000, 10),
         validation_share=top.number("validation_share", 0.001, 0.3, 0.02),
         measure=top.word("measure", MEASURES, "rmse"),
+        also=_also(top),
         wall_seconds=top.number("wall_seconds", 0.1, 1e6, 600.0),
         axis=top.word("axis", ("epsilon", "users", "items"), "epsilon"),
         guides=tuple(_guide(one) for one in top.tables("guides", [])),
@@ -86,10 +91,22 @@ def _cap(fields: Fields, default: Any) -> Any:
     return fields.refuse("max_ratings", value, 'a whole number, "all" or "own"')
 
 
-def _dataset(fields: Fields, test_share: float) -> DatasetChoice:
+def _also(fields: Fields) -> tuple[str, ...]:
+    """Take further measures of the same runs."""
+    names = fields.raw("also", [])
+    if not isinstance(names, list) or any(name not in NEW_USERS for name in names):
+        fields.refuse("also", names, f"a list of {', '.join(NEW_USERS)}")
+    return tuple(names)
+
+
+def _dataset(fields: Fields, shares: tuple[float, float]) -> DatasetChoice:
+    """Read a dataset; `shares` are the test share and that of new users where it has no own."""
     name, kind = fields.text("name", None), fields.text("synthetic", None)
-    if (name is None) == (kind is None):
-        raise ConfigError(f"{fields.where}: give either name or synthetic")
+    file = fields.text("file", None)
+    if [name, kind, file].count(None) != 2:
+        raise ConfigError(f"{fields.where}: give one of name, synthetic and file")
+    if file is not None:
+        return _file(fields, file, shares)
     known = tuple(DATASETS) if kind is None else _KINDS
     source = name or kind
     if source not in known:
@@ -102,21 +119,35 @@ def _dataset(fields: Fields, test_share: float) -> DatasetChoice:
         synthetic=kind is not None,
         label=fields.text("label", title),
         parameters={key: size for key, size in sizes.items() if size is not None},
-        test_share=fields.number("test_share", 0.0, 0.5, test_share),
+        test_share=fields.number("test_share", 0.0, 0.5, shares[0]),
+        new_users=shares[1],
     )
     fields.close()
     return found
 
 
+def _file(fields: Fields, name: str, shares: tuple[float, float]) -> DatasetChoice:
+    """Read what is stated of a file that is on someone's own machine: its size and its range."""
+    sizes = {key: fields.whole(key, 1, 10_000_000_000) for key in ("users", "items", "ratings")}
+    sizes |= {key: fields.whole(key, -1000, 1000) for key in ("lowest", "highest")}
+    if sizes["lowest"] >= sizes["highest"]:
+        fields.refuse("highest", sizes["highest"], "a whole number above lowest")
+    label = fields.text("label", name)
+    share = fields.number("test_share", 0.0, 0.5, shares[0])
+    fields.close()
+    return DatasetChoice(name, False, label, sizes, share, shares[1], is_file=True)
+
+
 def _methods(tables: Sequence[Fields], cap: Any) -> tuple[MethodChoice, ...]:
-    """Read all methods; "*" stands for every algorithm that no other method names."""
+    """Read all methods; "*" stands for every algorithm that no other method names or means."""
     known = (AUTOMATIC, *YARDSTICKS, *ALGORITHMS, _REST)
     names = [fields.word("algorithm", known, REQUIRED) for fields in tables]
     found: list[MethodChoice] = []
     for name, fields in zip(names, tables, strict=True):
         if name == _REST:
             fields.close()
-            found += [MethodChoice(one, one) for one in ALGORITHMS if one not in names]
+            taken = {automatic().name if one == AUTOMATIC else one for one in names}
+            found += [MethodChoice(one, one) for one in ALGORITHMS if one not in taken]
         else:
             found.append(_method(fields, name, cap))
     return tuple(found)
@@ -246,12 +277,14 @@ def _check_together(experiment: Experiment, where: str) -> None:
     for name in (*named, *(method.like for method in experiment.methods)):
         if name is not None and name not in labels:
             raise ConfigError(f"{where}: no method has the label {name!r}")
-    if experiment.leader is not None and experiment.measure in RANKING:
+    if experiment.leader is not None and experiment.measure in (*RANKING, *NEW_USERS):
         raise ConfigError(f"{where}: a leader is who has the least error; measure rmse or mae")
+    _check_lists(experiment, where)
     whole = experiment.measure == "frobenius"
     tuned = any(method.grid for method in experiment.methods)
     for dataset in experiment.datasets:
-        if whole != (dataset.test_share == 0.0) or (whole and dataset.source != "rank-one"):
+        seen = dataset.test_share == 0.0 and not dataset.new_users
+        if whole != seen or (whole and dataset.source != "rank-one"):
             raise ConfigError(
                 f"{where}: {dataset.label}: measure='frobenius' goes with rank-one ratings and "
                 "test_share=0, and every other measure with a test_share above 0"
@@ -262,3 +295,29 @@ def _check_together(experiment: Experiment, where: str) -> None:
                 f"{where}: {dataset.label}: the test parts of all draws and the validation part "
                 "take up too much; give fewer draws or smaller shares"
             )
+
+
+def _check_lists(experiment: Experiment, where: str) -> None:
+    """Check that lists of new users are measured where users are kept apart, and only there."""
+    lists = experiment.measure in NEW_USERS
+    apart = [dataset.new_users for dataset in experiment.datasets]
+    shares = [dataset.test_share for dataset in experiment.datasets]
+    if any(lists != (share > 0) for share in apart) or (experiment.also and not lists):
+        raise ConfigError(
+            f"{where}: new_users above 0 goes with measure {', '.join(NEW_USERS)} (and `also`), "
+            "and with no other"
+        )
+    wrong = [
+        m for m in experiment.methods if m.is_yardstick and lists != (m.algorithm == POPULARITY)
+    ]
+    if wrong:
+        raise ConfigError(
+            f"{where}: {wrong[0].algorithm} cannot be measured so: {POPULARITY} has lists, the "
+            "other yardsticks predict ratings"
+        )
+    if not lists:
+        return
+    if any(shares) or any(method.grid for method in experiment.methods):
+        raise ConfigError(f"{where}: with new_users there is no test_share and nothing is tuned")
+    if max(apart) * experiment.draws > 1:
+        raise ConfigError(f"{where}: new_users times draws is above 1; give fewer draws")

@@ -1,5 +1,6 @@
 """reproduce: what is missing is computed, what is there is tabled and drawn."""
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -18,7 +19,7 @@ from tacit.reporting.tables import csv_text, markdown_text
 from tacit.research.experiments.jobs import Cell, Job, cells_of
 from tacit.research.experiments.paths import results_folder
 from tacit.research.experiments.pool import crew_for, run_jobs
-from tacit.research.experiments.spec import DatasetChoice, Experiment
+from tacit.research.experiments.spec import OPEN_RATINGS, DatasetChoice, Experiment
 from tacit.research.experiments.store import RunStore, stored_rows
 from tacit.research.experiments.summary import points_of
 from tacit.research.experiments.timing import expected_seconds
@@ -129,10 +130,10 @@ def _asked(experiment: Experiment, options: Options) -> Experiment:
     if options.draws is None:
         return experiment
     tuned = any(method.grid for method in experiment.methods)
-    share = max(dataset.test_share for dataset in experiment.datasets)
+    share = max(max(one.test_share, one.new_users) for one in experiment.datasets)
     most = experiment.draws if tuned else int(1 / share) if share else 1000
     if not 1 <= options.draws <= most:
-        reason = "settings are tuned on the rest" if tuned else "no rating is tested twice"
+        reason = "settings are tuned on the rest" if tuned else "nothing is tested twice"
         raise ConfigError(f"--draws {options.draws}: expected 1 to {most} ({reason})")
     if not tuned:
         return replace(experiment, draws=options.draws)
@@ -176,6 +177,8 @@ def _absence(dataset: DatasetChoice) -> str:
     """Say that the files of a dataset are not here; nothing if they are."""
     if dataset.synthetic:
         return ""
+    if dataset.is_file:
+        return _no_file(dataset)
     known = DATASETS[dataset.source]
     if is_here(known, folder_of(known)):
         return ""
@@ -183,6 +186,17 @@ def _absence(dataset: DatasetChoice) -> str:
     return (
         f"{dataset.label} is left out: its files are not in {known.name} in the folder that "
         f"TACIT_DATA names; `{how}` says how to get them."
+    )
+
+
+def _no_file(dataset: DatasetChoice) -> str:
+    """Say that nobody has named the file of a dataset; nothing if it is there."""
+    named = os.environ.get(OPEN_RATINGS)
+    if named and Path(named).is_file():
+        return ""
+    return (
+        f"{dataset.label} is left out: its ratings may not be passed on, and {OPEN_RATINGS} names "
+        "no file; set it to a file with columns user, item, rating to have them measured."
     )
 
 

@@ -17,10 +17,12 @@ from tacit.data.ratings import Ratings
 from tacit.engines import ThreadEngine
 from tacit.errors import TacitError
 from tacit.evaluation import (
+    ExactPopularity,
     evaluate,
     global_mean_accuracy,
     item_mean_accuracy,
     rank,
+    rank_new_users,
     user_mean_accuracy,
 )
 from tacit.fitting.fit import fit
@@ -28,7 +30,7 @@ from tacit.models import Model
 from tacit.research.experiments.jobs import Job
 from tacit.research.experiments.preparing import SPLIT_SEED, Prepared, Truth
 from tacit.research.experiments.reading import config_of
-from tacit.research.experiments.spec import AUTOMATIC, YARDSTICKS
+from tacit.research.experiments.spec import NEW_USERS, POPULARITY, YARDSTICKS
 from tacit.research.experiments.store import row_of
 
 __all__ = ["failed", "now", "run_job", "versions"]
@@ -73,6 +75,8 @@ def failed(job: Job, reason: str, seconds: float) -> dict[str, Any]:
 
 def _measured(job: Job, prepared: Prepared, threads: int) -> dict[str, Any]:
     train, test = prepared.parts(job)
+    if job.algorithm == POPULARITY:
+        return _lists(ExactPopularity(train), test, job.draw)
     if job.algorithm in YARDSTICKS:
         return _accuracy(_PLAIN[job.algorithm](train, test))
     start = time.perf_counter()
@@ -81,6 +85,8 @@ def _measured(job: Job, prepared: Prepared, threads: int) -> dict[str, Any]:
     found["used"] = json.dumps(dict(model.certificate.public))
     if prepared.facts["test_share"] == 0.0 and prepared.truth is not None:
         return found | {"frobenius": _distance(model, train, prepared.truth)}
+    if prepared.facts.get("new_users"):
+        return found | _lists(model, test, job.draw)
     found |= _accuracy(evaluate(model, train, test))
     if job.ranking:
         lists = rank(model, train, test, min(_LENGTH, train.n_items))
@@ -88,11 +94,15 @@ def _measured(job: Job, prepared: Prepared, threads: int) -> dict[str, Any]:
     return found
 
 
+def _lists(model: Model | ExactPopularity, new: Ratings, draw: int) -> dict[str, Any]:
+    """Measure lists of new users; the same ratings are held out for every method."""
+    lists = rank_new_users(model, new, seed=draw)
+    return {name: getattr(lists, name).mean for name in NEW_USERS}
+
+
 def _model(job: Job, prepared: Prepared, train: Ratings, threads: int) -> Model:
     """Fit; trials have noise from their key, so that a choice once made is made again."""
-    config = None
-    if job.algorithm != AUTOMATIC:
-        config = config_of(job.algorithm, prepared.settings_of(job))
+    config = config_of(job.algorithm, prepared.settings_of(job))
     seed = int(job.key[:12], 16) if job.role == "trial" else None
     budget = _budget(job)
     engine = ThreadEngine(threads)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tacit.algorithms import Moments
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.datasets.families import (
@@ -66,7 +67,7 @@ class Simulated:
 def simulate(
     case: Case, family: str, *, seed: int = 0, progress: Progress = lambda _step: None
 ) -> Simulated:
-    """Draw a synthetic family of this size, fit the default with and without noise, and measure.
+    """Draw a synthetic family of this size, fit `Moments` with noise and without, and measure.
 
     The range of ratings is the case's; its tastes are the family's. A family that is too large to
     draw is refused: noise is smaller the more users there are, so a smaller one would not do.
@@ -76,9 +77,9 @@ def simulate(
     progress(_STEPS[0])
     train, test = _draw(case, family, seed)
     progress(_STEPS[1])
-    model = fit(train, budget=case.budget)
+    model = fit(train, Moments(), budget=case.budget)
     progress(_STEPS[2])
-    free = fit(train, budget=None)
+    free = fit(train, Moments(), budget=None)
     progress(_STEPS[3])
     expected, without = forecast(case), forecast(replace(case, budget=None))
     return Simulated(

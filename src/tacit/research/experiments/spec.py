@@ -14,6 +14,9 @@ from tacit.datasets.registry import DATASETS
 __all__ = [
     "AUTOMATIC",
     "MEASURES",
+    "NEW_USERS",
+    "OPEN_RATINGS",
+    "POPULARITY",
     "RANKING",
     "YARDSTICKS",
     "DatasetChoice",
@@ -29,16 +32,26 @@ __all__ = [
 AUTOMATIC: Final = "automatic"
 """The name of a method that leaves the choice of algorithm and settings to `tacit.fit`."""
 
-YARDSTICKS: Final = ("user-mean", "item-mean", "global-mean")
-"""Predictors that no budget is spent on; all but the first are NOT PRIVATE."""
+OPEN_RATINGS: Final = "TACIT_OPEN_RATINGS"
+"""The environment variable that names the file of a dataset that has no name of its own."""
+
+POPULARITY: Final = "popularity"
+"""The yardstick of lists: the most popular items, counted without noise. NOT PRIVATE."""
+
+YARDSTICKS: Final = ("user-mean", "item-mean", "global-mean", POPULARITY)
+"""Methods that no budget is spent on; all but the first are NOT PRIVATE."""
 
 RANKING: Final = ("ndcg", "recall", "coverage")
+NEW_USERS: Final = ("recall_20", "ndcg_10", "ndcg_100")
 MEASURES: Final = {
     "rmse": "RMSE",
     "mae": "MAE",
     "ndcg": "NDCG@10",
     "recall": "recall@10",
     "coverage": "coverage@10",
+    "recall_20": "recall@20 of new users",
+    "ndcg_10": "NDCG@10 of new users",
+    "ndcg_100": "NDCG@100 of new users",
     "frobenius": "||Y - Y*||_F / L",
 }
 """What can be measured, and how it is written; "frobenius" needs the whole hidden matrix."""
@@ -49,14 +62,17 @@ _USUAL_SIZE = (20_000, 400, 80)  # of the kinds of synthetic ratings that are no
 
 @dataclass(frozen=True)
 class DatasetChoice:
-    """A named dataset, or a kind of synthetic ratings at some size.
+    """A named dataset, a kind of synthetic ratings at some size, or a file of someone's own.
 
     Attributes:
-        source: the name of a dataset, or the kind of synthetic ratings.
-        synthetic: which of the two it is.
+        source: the name of a dataset, the kind of synthetic ratings, or what a file is known by.
+        synthetic: whether its ratings are synthetic.
         label: what tables and pictures call it.
-        parameters: top, for a named dataset; users, items, per_user and seed for a synthetic one.
+        parameters: top, for a named dataset; users, items, per_user and seed for a synthetic one;
+            users, items, ratings, lowest and highest for a file.
         test_share: share of the ratings that is held out for the test, in each draw.
+        new_users: share of the users who are in no fit, in each draw; their lists are measured.
+        is_file: whether `OPEN_RATINGS` names its file.
     """
 
     source: str
@@ -64,12 +80,15 @@ class DatasetChoice:
     label: str
     parameters: Mapping[str, int] = field(default_factory=dict)
     test_share: float = 0.01
+    new_users: float = 0.0
+    is_file: bool = False
 
     @property
     def facts(self) -> dict[str, Any]:
         """All that its ratings and splits depend on; the label is not of it."""
-        kind = "synthetic" if self.synthetic else "named"
-        return {kind: self.source, **self.parameters, "test_share": self.test_share}
+        kind = "file" if self.is_file else "synthetic" if self.synthetic else "named"
+        apart = {"new_users": self.new_users} if self.new_users else {}
+        return {kind: self.source, **self.parameters, "test_share": self.test_share, **apart}
 
     @property
     def identity(self) -> str:
@@ -90,12 +109,16 @@ class DatasetChoice:
     @property
     def ratings(self) -> int:
         """About how many ratings are read or made."""
+        if self.is_file:
+            return self.parameters["ratings"]
         if not self.synthetic:
             return DATASETS[self.source].counts.ratings
         return self.users * self.parameters.get("per_user", self._usual[2])
 
     @property
     def _usual(self) -> tuple[int, int, int]:
+        if self.is_file:
+            return self.parameters["users"], self.parameters["items"], 0
         if not self.synthetic:
             return DATASETS[self.source].counts
         family = FAMILIES.get(self.source)
@@ -190,6 +213,7 @@ class Experiment:
         draws: how often each fit is repeated, with another test part and other noise.
         validation_share: share of the ratings that settings are tuned on, if any are.
         measure: what is tabled and drawn.
+        also: other measures of the same runs, tabled below it.
         wall_seconds: a job that takes longer is stopped and kept as failed.
         axis: "epsilon", "users" or "items".
         guides: rates of the theory.
@@ -207,6 +231,7 @@ class Experiment:
     draws: int = 10
     validation_share: float = 0.02
     measure: str = "rmse"
+    also: tuple[str, ...] = ()
     wall_seconds: float = 600.0
     axis: str = "epsilon"
     guides: tuple[Guide, ...] = ()

@@ -50,8 +50,13 @@ COLUMNS: Final[Mapping[str, pl.DataType]] = {
     "workers": pl.Int32(),
     "versions": pl.String(),
     "finished": pl.String(),
+    "recall_20": pl.Float64(),
+    "ndcg_10": pl.Float64(),
+    "ndcg_100": pl.Float64(),
 }
 """What is kept of a run; `used` and `versions` are JSON."""
+
+_LATER = ("recall_20", "ndcg_10", "ndcg_100")  # not in files of before they were measured
 
 _FILE = "runs.parquet"
 
@@ -136,7 +141,11 @@ def _read(folder: Path) -> pl.DataFrame:
         return pl.DataFrame(schema=dict(COLUMNS))
     try:
         checked_footer(path).check_columns(list(COLUMNS))
-        frame = pl.read_parquet(path, columns=list(COLUMNS)).select(*COLUMNS)
+        known = pl.read_parquet_schema(path)
+        there = [name for name in COLUMNS if name not in _LATER or name in known]
+        frame = pl.read_parquet(path, columns=there)
+        absent = [pl.lit(None, COLUMNS[name]).alias(name) for name in COLUMNS if name not in there]
+        frame = frame.with_columns(absent).select(*COLUMNS)
     except (pl.exceptions.PolarsError, OSError, DataError) as error:
         raise DataError(
             f"{path} is not a file of stored runs ({type(error).__name__}); move it away"

@@ -2,8 +2,8 @@
 
 import math
 import statistics
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacit.research.experiments.jobs import Cell, cells_of
@@ -19,6 +19,7 @@ class Point:
     Attributes:
         cell: dataset, method and epsilon.
         values: one a draw, by draw.
+        others: the same of the further measures of the experiment.
         settings: those that were used: the best trial's where they were tuned.
         used: what the certificate took as public, as JSON; empty for yardsticks.
         fit_seconds: median of the fits.
@@ -33,6 +34,11 @@ class Point:
     fit_seconds: float | None = None
     peak_bytes: int | None = None
     reason: str = ""
+    others: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+
+    def by(self, measure: str) -> "Point":
+        """Return the same point with a further measure as its values."""
+        return replace(self, values=self.others.get(measure, {}))
 
     @property
     def mean(self) -> float:
@@ -54,7 +60,6 @@ def points_of(experiment: Experiment, rows: Mapping[str, Mapping[str, Any]]) -> 
 def _point(experiment: Experiment, cell: Cell, rows: Mapping[str, Mapping[str, Any]]) -> Point:
     found = [rows[job.key] for job in cell.runs if job.key in rows]
     done = [row for row in found if row["status"] == "done"]
-    values = {row["draw"]: row[experiment.measure] for row in done}
     if not done:
         tried = found or [rows[job.key] for job in cell.trials if job.key in rows]
         reasons = [row["reason"] for row in tried if row["reason"]]
@@ -62,9 +67,14 @@ def _point(experiment: Experiment, cell: Cell, rows: Mapping[str, Mapping[str, A
     seconds = [row["fit_seconds"] for row in done if row["fit_seconds"] is not None]
     return Point(
         cell,
-        {draw: value for draw, value in values.items() if value is not None},
+        _by_draw(done, experiment.measure),
         cell.runs[0].settings,
         used=done[0]["used"] or "",
         fit_seconds=statistics.median(seconds) if seconds else None,
         peak_bytes=max((row["peak_bytes"] or 0 for row in done), default=None),
+        others={measure: _by_draw(done, measure) for measure in experiment.also},
     )
+
+
+def _by_draw(rows: Sequence[Mapping[str, Any]], measure: str) -> dict[int, float]:
+    return {row["draw"]: row[measure] for row in rows if row[measure] is not None}

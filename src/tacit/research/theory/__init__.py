@@ -1,4 +1,4 @@
-"""What to expect before any budget is spent: of the default method, and by the paper's theorems.
+"""What to expect before any budget is spent: of `Moments`, and by the paper's theorems.
 
 Public numbers in, public numbers out. `tacit plan` shows them as a table.
 """

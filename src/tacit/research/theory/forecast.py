@@ -1,4 +1,4 @@
-r"""What RMSE to expect of the default method, `Moments`, before anything is spent.
+r"""What RMSE to expect of `Moments`, the first step of the default, before anything is spent.
 
 All of it follows from public numbers: how many users, items and ratings there are, the budget, and
 guesses of how ratings vary (`Tastes`). docs/theory.md derives each step.
@@ -37,7 +37,7 @@ class Forecast:
     Attributes:
         own_mean: the RMSE of predicting each user's own mean.
         biases: that of user and item bias, learned without noise and without latent factors.
-        rmse: that of the default method with this budget.
+        rmse: that of `Moments` with this budget.
         item_effects: how much of the item effects is learned, as a part of their variance.
         factors_found: how many latent factors stand out of the noise.
         noise: the noise sd of each release, by name.

@@ -32,7 +32,8 @@ class NormalEquations(Statistic):
 
     with rho = `ratio` the scale of b beside G.
 
-    *Paper:* none; DPALS (Chien et al., ICML 2021), which has two releases, of G and of b.
+    *Paper:* none; DPALS (Chien et al., ICML 2021), which has two releases, of G and of b; weights
+    count_j^-alpha as in Krichene et al., ICML 2023. The bound holds for any public weights.
     *Guarantee:* Frobenius norm of all blocks. A user's term has the squared norm
     sum_j w_j^2 |u|^2 (|u|^2 + rho^2 y_j^2) <= 1 + rho^2, so add_remove is sqrt(1 + rho^2).
 
