@@ -24,6 +24,7 @@ from tacit.kernels.solving import (
     gram_of,
     inverse_of,
     own_block,
+    put,
     substitute,
     target,
 )
@@ -106,7 +107,7 @@ def posterior_means(rows, model, solved, lo, hi):
     for i in range(lo, hi):
         _, own, _, fine = _posterior(rows, i, model)
         if fine:
-            solved[i] = own
+            put(own, solved[i])
 
 
 @njit(cache=True, nogil=True)
@@ -152,8 +153,8 @@ def factor_moments(rows, model, quanta, lo, hi, total):
         found, own, upper, fine = _posterior(rows, i, model)
         if not fine:
             continue
-        vector[: found.size] = found
-        vector[found.size : size - 1] = own
+        put(found, vector)
+        put(own, vector[found.size :])
         vector[size - 1] = _fit_error(rows, i, model, own, _variances(inverse_of(upper)))
         factor = clip_factor(norm_of(vector), quanta.bound) / quanta.quantum
         quantise(vector, factor, quanta.most_squared, integers)
@@ -219,7 +220,7 @@ def expected_gradient(rows, model, quanta, lo, hi, total):
         left, weight = _residuals(rows, i, model, own), 1.0 / np.sqrt(stop - start)
         terms, rated = np.zeros((left.size, rank + 1)), np.empty((left.size, rank))
         for p in range(left.size):
-            rated[p] = model.factors[rows.items[start + p]]
+            put(model.factors[rows.items[start + p]], rated[p])
             add_multiple(terms[p, :rank], weight * left[p], own)
             terms[p, rank] = weight * left[p]
         _subtract_product(rated, weight, _covariance(inverse_of(upper)), terms)

@@ -21,6 +21,7 @@ __all__ = [
     "inverse_of",
     "own_block",
     "own_solution",
+    "put",
     "substitute",
     "target",
 ]
@@ -37,6 +38,16 @@ def add_multiple(sums, weight, vector):
     """Add weight x vector to the sums, in place."""
     for l in range(sums.size):
         sums[l] += weight * vector[l]
+
+
+@njit(cache=True, nogil=True)
+def put(vector, room):
+    """Write a vector to the first places of the room.
+
+    Assigned to a slice or a row, it would take seconds more to compile: the words of an error.
+    """
+    for k in range(vector.size):
+        room[k] = vector[k]
 
 
 @njit(cache=True, nogil=True)
