@@ -16,6 +16,7 @@ from tests.privacy.test_statistics_are_what_they_say import (
     summed,
     words_of,
 )
+from tests.support.rows import frozen
 
 from tacit.kernels.factors import solve_factors
 from tacit.kernels.filled import descend
@@ -117,7 +118,7 @@ def test_more_threads_than_people(threads: int) -> None:
 def test_filled_rows_that_overflow_become_zero(wild: float) -> None:
     """And the row beside it, which is long but a number, is scaled down."""
     rows = RowArrays(
-        *(np.zeros(3, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.float32)),
+        *frozen(np.zeros(3, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.float32)),
         *(np.zeros(3), np.zeros(2), np.ones(2), math.inf),
     )
     filled = np.array([[1.0, wild, 2.0], [3.0, 0.0, -4.0]], np.float32)
