@@ -6,6 +6,9 @@ import os
 # cores, decompositions of 100 items and more were seen to take many times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from collections.abc import Iterator
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -14,8 +17,9 @@ from tacit.accounting.release import Release, ReleaseKind
 from tacit.trusted.statistic import BoundedSum, Statistic
 
 
+@cache
 def ratings_for(seed: int, users: int = 80, items: int = 15, per_user: int = 6) -> tacit.Ratings:
-    """A small problem with two tastes, half-star ratings and string ids."""
+    """A small problem with two tastes, half-star ratings and string ids; nothing can change it."""
     rng = np.random.default_rng(seed)
     tastes = rng.standard_normal((users, 2)) @ rng.standard_normal((2, items))
     stars = np.clip(np.round(2 * (3 + tastes)) / 2, 0.5, 5)
@@ -45,6 +49,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("statistical"):
             item.add_marker("slow")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Thousands of small files need not reach the disk; tests of syncing see or replace the call.
+
+    Processes that tests start, such as those that are killed, sync as ever.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture

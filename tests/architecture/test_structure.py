@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,18 @@ RANDOM_ROOMS = {
 }
 
 
-def names_used(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
+@cache
+def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree))
+
+
+@cache
+def names_used(tree: ast.AST) -> tuple[tuple[str, int], ...]:
+    return tuple(_names_used(tree))
+
+
+def _names_used(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in nodes_of(tree):
         if isinstance(node, ast.Attribute):
             yield node.attr, node.lineno
         elif isinstance(node, ast.Name):
@@ -76,7 +87,7 @@ def test_only_the_audit_opens_sums_outside_of_the_mechanism() -> None:
     summing = {
         room
         for room, tree in MODULES.items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "integer_sum"
@@ -86,7 +97,7 @@ def test_only_the_audit_opens_sums_outside_of_the_mechanism() -> None:
     knowing = {
         room
         for room, tree in MODULES.items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.ImportFrom) and node.module == "tacit.audit.exact_sums"
     }
     assert knowing == {f"audit/{room}.py" for room in ("sensitivity", "rating", "game", "observe")}
@@ -97,14 +108,14 @@ def test_only_the_audit_passes_an_observer() -> None:
     passing = {
         room
         for room, tree in MODULES.items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.keyword) and node.arg == "observer"
     }
     assert passing == {"fitting/fit.py", "audit/exact_sums.py"}
     parameters = {
         (room, node.name)
         for room, tree in MODULES.items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.FunctionDef)
         and any(arg.arg == "observer" for arg in (*node.args.args, *node.args.kwonlyargs))
     }
@@ -128,7 +139,7 @@ def test_only_statistics_and_rows_call_the_loops_that_see_rows_in_a_fit() -> Non
     callers = {
         room
         for room, tree in MODULES.items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Call) and called(node) in loops
     }
     assert len(callers) > 3

@@ -226,6 +226,7 @@ def watched(work: str, folder: Path) -> list[list[object]]:
     return answer
 
 
+@pytest.mark.slow
 def test_a_whole_day_of_work_opens_no_socket_and_starts_no_program(tmp_path: Path) -> None:
     """Fit, tune, save, load, predict, evaluate, and addresses on the network in place of files."""
     seen, codes = watched(WORK, tmp_path)

@@ -1,6 +1,7 @@
 """Algorithm 3 and its theorem: convergence, the duality gap, the oracle's slack, step rules."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tacit.algorithms.approximate import approximate_eigenpair
 K = 12.0
 
 
+@cache
 def fitted(**settings: object) -> tuple[np.ndarray, tacit.Model]:
     _, _, ratings = problem(1)
     config = {"nuclear_norm": K, "item_means": 0.0, "centre": False} | settings
