@@ -1,5 +1,6 @@
 """Ratings and a spy that many tests use."""
 
+import gc
 import os
 
 # Before numpy is loaded, and for processes that tests start: with more threads of BLAS than free
@@ -15,6 +16,8 @@ import pytest
 import tacit
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.trusted.statistic import BoundedSum, Statistic
+
+gc.disable()  # thousands of modules and tests are loaded now, and stay until the end
 
 
 @cache
@@ -49,6 +52,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("statistical"):
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """From here on look for what tests leave, and never again at what was loaded before."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -355,6 +355,7 @@ def test_help_is_quick_and_names_every_verb() -> None:
         assert verb in found.stdout
 
 
+@pytest.mark.slow
 def test_demo(shell: Shell, tmp_path: Path) -> None:
     code, out, _ = shell("demo", "--folder", tmp_path / "d", "--users", 600)
     assert code == 0

@@ -56,6 +56,7 @@ def test_without_privacy_it_beats_moments_and_the_user_mean(
     assert ours < 0.9 * user_mean_accuracy(*tastes).rmse
 
 
+@pytest.mark.slow
 def test_few_people_and_many_items_have_factors_without_privacy() -> None:
     """A threshold found none here; the mean is far behind."""
     parts = world("popular", users=800, items=900, per_user=60)

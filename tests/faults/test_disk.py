@@ -83,6 +83,7 @@ def mounts() -> bool:
 
 
 @pytest.mark.skipif(not mounts(), reason="a process may not mount a file system here")
+@pytest.mark.slow
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     """A disk of 20 KiB, five pages: the lock, fit.json and a few releases fit, not all."""
     folder, keep = tmp_path / "disk", tmp_path / "kept"

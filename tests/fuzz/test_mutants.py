@@ -36,7 +36,7 @@ def assert_read_or_refused(subject: str, first: int, last: int) -> None:
     assert tally.peak < MOST_MEMORY
 
 
-@pytest.mark.parametrize("subject", ["models", "text", "parquet"])
+@pytest.mark.parametrize("subject", ["models", "text"])
 def test_a_few_mutants(subject: str) -> None:
     assert_read_or_refused(subject, 0, 40)
 

@@ -48,6 +48,7 @@ def test_it_is_algorithm_3(step: str) -> None:
     assert trace[:, 0] == pytest.approx(risks, rel=1e-4, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_theorem_bounds_the_risk_with_the_term_that_its_proof_drops() -> None:
     """With steps 1/T, h^(t) <= (1 - 1/T)^t h^(0) + k^2/(|Omega| T) + gamma, h = F - min F.
 
