@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.privacy.test_rows_are_rows import ITEMS, made
-from tests.privacy.test_statistics_are_what_they_say import (
+from tests.support.by_hand import (
     BOUNDS,
     ROWS,
+    assert_close,
     bounded,
     chosen,
-    close,
     ratings_with_empty_rows,
     summed,
     words_of,
@@ -142,7 +142,7 @@ def test_one_set_of_rows_is_bounded_anew_for_other_bounds() -> None:
             items, own = bounded(row, BOUNDS[name])
             expected[items] += own
         unit = BOUNDS[name].norm * 2.0**-40
-        close(engine.sum(RowSums(BOUNDS[name]), unit)._exact_sum * unit, expected)
+        assert_close(engine.sum(RowSums(BOUNDS[name]), unit)._exact_sum * unit, expected)
 
 
 def test_rows_are_bounded_once_for_the_same_bounds() -> None:
