@@ -1,10 +1,14 @@
 """Ratings and a spy that many tests use."""
 
+import gc
 import os
 
 # Before numpy is loaded, and for processes that tests start: with more threads of BLAS than free
 # cores, decompositions of 100 items and more were seen to take many times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,9 +17,12 @@ import tacit
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.trusted.statistic import BoundedSum, Statistic
 
+gc.disable()  # thousands of modules and tests are loaded now, and stay until the end
 
+
+@cache
 def ratings_for(seed: int, users: int = 80, items: int = 15, per_user: int = 6) -> tacit.Ratings:
-    """A small problem with two tastes, half-star ratings and string ids."""
+    """A small problem with two tastes, half-star ratings and string ids; nothing can change it."""
     rng = np.random.default_rng(seed)
     tastes = rng.standard_normal((users, 2)) @ rng.standard_normal((2, items))
     stars = np.clip(np.round(2 * (3 + tastes)) / 2, 0.5, 5)
@@ -45,6 +52,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("statistical"):
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """From here on look for what tests leave, and never again at what was loaded before."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Thousands of small files need not reach the disk; tests of syncing see or replace the call.
+
+    Processes that tests start, such as those that are killed, sync as ever.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture

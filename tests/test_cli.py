@@ -405,8 +405,9 @@ def test_help_is_quick_and_names_every_verb() -> None:
         assert verb in found.stdout
 
 
+@pytest.mark.slow
 def test_demo(shell: Shell, tmp_path: Path) -> None:
-    code, out, _ = shell("demo", "--folder", tmp_path / "d", "--users", 2000)
+    code, out, _ = shell("demo", "--folder", tmp_path / "d", "--users", 600)
     assert code == 0
     for words in ("PRIVACY CERTIFICATE", "NOT PRIVATE", "RMSE", "predicted"):
         assert words in out

@@ -172,7 +172,10 @@ def _forecasts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("_forecasts")
-@pytest.mark.parametrize(("name", "start"), [("p.svg", b"<?xml"), ("p.png", b"\x89PNG")])
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [pytest.param("p.svg", b"<?xml", marks=pytest.mark.slow), ("p.png", b"\x89PNG")],
+)
 def test_plot(plan: Run, tmp_path: Path, name: str, start: bytes) -> None:
     code, out, err = plan(*ASKED, "--plot", tmp_path / name)
     assert (code, err) == (0, "")

@@ -80,6 +80,7 @@ class TestBeyondTheMatrix:
         assert others.sum() == ratings.n_items - KNOWN
         assert model.rule.noise[others].mean() > model.rule.noise[~others].mean()
 
+    @pytest.mark.slow
     def test_with_noise_it_is_better_than_products(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It has a good part of what the matrix of all items has, over three draws."""
         monkeypatch.setattr(spiked_covariance, "_MATRIX_ITEMS", 200)

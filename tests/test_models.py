@@ -61,7 +61,7 @@ def test_unknown_items_are_counted_and_left_out(model: tacit.Model) -> None:
 
 
 def test_recommendations_are_sorted_titled_and_new(model: tacit.Model) -> None:
-    chosen = model.recommend(OWN, n=5)
+    chosen = model.recommend(OWN, n=5, by="rating")
     scores = [row.score for row in chosen]
     assert len(chosen) == 5
     assert scores == sorted(scores, reverse=True)

@@ -354,7 +354,7 @@ def too_much(over: np.ndarray) -> bool:
 
 
 QUICK = [(3, 0.01), (3, None), (20, 0.1), (20, 10.0), (200, 1.0)]
-DISTINCT = ["equal", "own_constants", "one_each", "two_items", "thumbs", "heavy", "nothing"]
+DISTINCT = ["equal", "own_constants", "one_each", "two_items", "thumbs", "nothing"]
 """Families that went wrong in ways of their own; the whole grid below has all of them."""
 
 

@@ -71,7 +71,17 @@ def many() -> tacit.Ratings:
     return ratings_for(0, users=USERS, items=ITEMS, per_user=RATED)
 
 
-@pytest.fixture(params=CASES)
+QUICK = {
+    "latent factors", "latent factors, equations", "moments", "moments, block", "frank-wolfe",
+    "frank-wolfe, private norm", "oja, power", "svd", "projected gradient", "cleansing, factors",
+    "cleansing, neighbours", "als", "noisy gradient",
+}  # fmt: skip
+"""One of every algorithm and of every kind of release and local rule; the others count as slow."""
+
+
+@pytest.fixture(
+    params=[name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+)
 def config(request: pytest.FixtureRequest) -> Any:
     return CASES[request.param]
 

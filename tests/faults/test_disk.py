@@ -83,6 +83,7 @@ def mounts() -> bool:
 
 
 @pytest.mark.skipif(not mounts(), reason="a process may not mount a file system here")
+@pytest.mark.slow
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     """A disk of 20 KiB, five pages: the lock, fit.json and a few releases fit, not all."""
     folder, keep = tmp_path / "disk", tmp_path / "kept"
@@ -104,7 +105,8 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
-@pytest.mark.parametrize("begun", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("begun", [False, True])
 def test_a_checkpoint_that_cannot_be_written(begun: bool, tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     tmp_path.chmod(0o755)

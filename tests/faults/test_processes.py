@@ -85,10 +85,11 @@ def ratings_file(folder: Path) -> Path:
     return folder / "r.csv"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 @pytest.mark.parametrize(
     "sent",
-    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
+    [signal.SIGINT, signal.SIGTERM],
     ids=["SIGINT", "SIGTERM"],
 )
 def test_a_signal_in_a_fit_leaves_a_checkpoint_that_goes_on(

@@ -22,7 +22,7 @@ from tests.conftest import ratings_for
 from tests.fuzz.subjects import STARS, own_model
 
 QUIET = settings(
-    max_examples=100,
+    max_examples=60,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -15,16 +15,22 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from numba import njit
 
 from tests.mutants.mutant import ROOT
 from tests.mutants.table import MUTANTS
 from tests.mutants.trees import copy_of_source, mutated, place_of
 
 NEEDED_BY_ALL = (
-    "dp_accounting", "mpmath", "numba", "numpy.testing", "polars",
+    "dp_accounting", "hypothesis.strategies", "mpmath", "numba", "numpy.testing", "polars",
     "safetensors.numpy", "scipy.linalg", "scipy.sparse.linalg", "scipy.special", "scipy.stats",
 )  # fmt: skip
 WORKERS = os.cpu_count() or 1
+# Hypothesis is imported before pytest could rewrite its asserts; nobody needs them rewritten.
+OPTIONS = (
+    "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist",
+    "-W", "ignore::pytest.PytestAssertRewriteWarning",
+)  # fmt: skip
 
 
 class Recorder:
@@ -51,7 +57,7 @@ def run_tests(tree: Path, tests: list[str]) -> None:
     if not Path(tacit.__file__).is_relative_to(tree):
         raise RuntimeError(f"tacit comes from {tacit.__file__}, not from {tree}")
     recorder = Recorder()
-    code = pytest.main(["-q", "--tb=short", "-p", "no:cacheprovider", *tests], plugins=[recorder])
+    code = pytest.main([*OPTIONS, *tests], plugins=[recorder])
     if code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         report = tree / "report.part"
         report.write_text(json.dumps(recorder.found))
@@ -84,12 +90,18 @@ def breed(base: Path, folder: Path, name: str) -> None:
     run_tests(tree, list(MUTANTS[name].caught_by))
 
 
-def main(place: str, *names: str) -> None:
-    folder = Path(place)
-    os.chdir(ROOT)
+def prepare() -> None:
+    """Load what all need, and let numba load what it needs for a first loop."""
     for module in NEEDED_BY_ALL:
         with suppress(ImportError):
             import_module(module)
+    njit(lambda number: number + 1)(1)
+
+
+def main(place: str, *names: str) -> None:
+    folder = Path(place)
+    os.chdir(ROOT)
+    prepare()
     base = copy_of_source(folder / "base")
     tests = sorted({test for name in names for test in MUTANTS[name].caught_by})
     os.waitpid(forked(folder / "base.log", lambda: run_tests(base, tests)), 0)

@@ -307,6 +307,7 @@ def _read(path: Path) -> str:
 
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=60", "-m", "not slow",
            "-k", f"not ({CONFIG['tacit']['without']})", "--durations=0", "--tb=no",
+           "-W", "ignore::pytest.PytestAssertRewriteWarning",
            "-W", "ignore:overflow encountered:RuntimeWarning",
            "-W", "ignore:invalid value encountered:RuntimeWarning",
            "-W", "ignore:divide by zero encountered:RuntimeWarning"]  # fmt: skip

@@ -1,6 +1,7 @@
 """Algorithm 3 and its theorem: convergence, the duality gap, the oracle's slack, step rules."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tacit.algorithms.approximate import approximate_eigenpair
 K = 12.0
 
 
+@cache
 def fitted(**settings: object) -> tuple[np.ndarray, tacit.Model]:
     _, _, ratings = problem(1)
     config = {"nuclear_norm": K, "item_means": 0.0, "centre": False} | settings
@@ -46,6 +48,7 @@ def test_it_is_algorithm_3(step: str) -> None:
     assert trace[:, 0] == pytest.approx(risks, rel=1e-4, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_theorem_bounds_the_risk_with_the_term_that_its_proof_drops() -> None:
     """With steps 1/T, h^(t) <= (1 - 1/T)^t h^(0) + k^2/(|Omega| T) + gamma, h = F - min F.
 

@@ -54,6 +54,7 @@ def test_shares_add_up(schedule: float | str | tuple[float, ...]) -> None:
     assert min(shares) > 0
 
 
+@pytest.mark.slow
 def test_without_noise_frank_wolfe_and_projected_gradient_come_to_the_same() -> None:
     """The paper's baseline: both solve the same problem, so both end at the same matrix."""
     world = synthesise("rank-one", users=1500, items=60, per_user=20, seed=1)

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.privacy.test_rows_are_rows import ITEMS, made
-from tests.privacy.test_statistics_are_what_they_say import (
+from tests.support.by_hand import (
     BOUNDS,
     ROWS,
+    assert_close,
     bounded,
     chosen,
-    close,
     ratings_with_empty_rows,
     summed,
     words_of,
 )
+from tests.support.rows import frozen
 
 from tacit import Catalogue, DataError, EngineError, Ratings, ThreadEngine
 from tacit.kernels import rows as loops
@@ -25,6 +26,7 @@ from tacit.kernels.quantise import MOST_EXACT, Quanta, clip_factor, quantise
 from tacit.kernels.rows import (
     RowArrays,
     RowLimits,
+    _smallest,
     choose,
     kept_lengths,
     priorities,
@@ -85,9 +87,8 @@ def choice(rows: list[dict[int, float]], most: int, seed: int) -> list[dict[int,
     chosen_items = np.full(ends[-1] + 1, 9999, np.uint16)
     chosen_values = np.full(ends[-1] + 1, 99.0, np.float32)
     with np.errstate(over="ignore"):
-        choose(
-            (indptr, items, values), (ends, chosen_items, chosen_values), most, seed, 0, len(rows)
-        )
+        given, room = frozen(indptr, items, values), (ends, chosen_items, chosen_values)
+        choose(given, room, most, seed, 0, len(rows))
     assert (chosen_items[-1], chosen_values[-1]) == (9999, 99.0)
     return [
         dict(zip(chosen_items[a:b].tolist(), chosen_values[a:b].tolist(), strict=True))
@@ -102,20 +103,16 @@ def test_those_with_the_smallest_words_are_chosen(most: int) -> None:
     assert choice(rows, most, 5) == [chosen(row, most, 5) for row in rows]
 
 
-@pytest.mark.parametrize("most", [1, 2, 150, LONG - 1])
-def test_no_more_is_asked_of_a_partition_than_it_promises(
-    most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """That one word is in its place; those before and after it may stand in any order."""
-
-    def lazy(words: np.ndarray, place: int) -> np.ndarray:
-        ordered = np.sort(words)
-        before, after = ordered[:place], ordered[place + 1 :]
-        return np.concatenate([before[::-1], ordered[place : place + 1], after[::-1]])
-
-    monkeypatch.setattr(np, "partition", lazy)  # for the loop as plain Python
-    rows = [long_row(1), long_row(2)]
-    assert choice(rows, most, 5) == [chosen(row, most, 5) for row in rows]
+@pytest.mark.parametrize("kinds", [1, 2, 5, 1 << 62])
+def test_the_largest_of_the_smallest_words_is_found(kinds: int) -> None:
+    """Wherever it stands, also among words that are equal, and the words stay as they are."""
+    rng = np.random.default_rng(kinds % 100)
+    for size in (1, 2, 3, 4, 7, 40):
+        for words in (rng.integers(0, kinds, size, np.uint64), np.arange(size, dtype=np.uint64)):
+            before = words.copy()
+            found = [_smallest(words, count) for count in range(1, size + 1)]
+            assert found == sorted(before.tolist())
+            assert np.array_equal(words, before)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -145,7 +142,7 @@ def test_one_set_of_rows_is_bounded_anew_for_other_bounds() -> None:
             items, own = bounded(row, BOUNDS[name])
             expected[items] += own
         unit = BOUNDS[name].norm * 2.0**-40
-        close(engine.sum(RowSums(BOUNDS[name]), unit)._exact_sum * unit, expected)
+        assert_close(engine.sum(RowSums(BOUNDS[name]), unit)._exact_sum * unit, expected)
 
 
 def test_rows_are_bounded_once_for_the_same_bounds() -> None:
@@ -194,7 +191,7 @@ LIMITS = (ITEMS, np.float32(1.0), np.float32(5.0), 3)
 
 
 def hold(indptr: list[int], items: list[int], values: list[float], lo: int, hi: int) -> bool:
-    rows = np.array(indptr), np.array(items, np.uint16), np.array(values, np.float32)
+    rows = frozen(np.array(indptr), np.array(items, np.uint16), np.array(values, np.float32))
     return bool(rows_hold(rows, LIMITS, lo, hi))
 
 
@@ -227,7 +224,8 @@ def test_scales_of_rows_one_by_one(most: float) -> None:
     indptr, items = np.array([0, 2, 2, 5, 6]), np.array([0, 3, 1, 2, 4, 5], np.uint16)
     values = np.array([3.0, 5.0, 1.0, 2.0, 4.5, 2.5], np.float32)
     offsets = np.array([2.5, 3.0, 2.0, 3.5, 4.0, 2.5])
-    rows = RowArrays(indptr, items, values, offsets, np.full(4, 9.0), np.full(4, 9.0), math.inf)
+    own = (np.full(4, 9.0), np.full(4, 9.0), math.inf)
+    rows = RowArrays(*frozen(indptr, items, values), offsets, *own)
     with np.errstate(all="raise"):
         row_means_and_scales(rows, RowLimits(False, 0.0, 1.2, False, most), 0, 4)
     lengths = [math.hypot(0.5, 1.5), math.hypot(2.0, 0.0, 0.5) * math.sqrt(min(1.0, most / 3))]
@@ -240,7 +238,8 @@ def test_scales_of_rows_one_by_one(most: float) -> None:
 
 
 def test_marked_ratings_are_kept_row_by_row() -> None:
-    lengths = kept_lengths(np.array([0, 2, 2, 5]), np.array([True, False, True, True, False]))
+    marks = np.array([True, False, True, True, False])
+    lengths = kept_lengths(*frozen(np.array([0, 2, 2, 5])), marks)
     assert lengths.tolist() == [1, 0, 2]
     ratings = made([0, 2, 2, 5], [0, 3, 1, 2, 4], [1.0, 2.0, 3.0, 4.0, 5.0])
     kept = keep(ratings, np.array([False, True, True, False, True]))

@@ -13,6 +13,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,27 +32,37 @@ RELATIONS = ("replace", "add_remove")
 SIZES = {"users": 150, "items": 12, "per_user": 7}
 
 
+@cache
+def ratings() -> tacit.Ratings:
+    """Read when a test runs: that compiles loops, which collecting tests should not wait for."""
+    return ratings_for(8, **SIZES)
+
+
+@cache
+def touched() -> tacit.Ratings:
+    return interactions_for(8, **SIZES)
+
+
 def fits() -> dict[str, Callable[..., Any]]:
     """Return every fit by name, a call that wants a budget, a seed and a checkpoint."""
-    ratings, touched = ratings_for(8, **SIZES), interactions_for(8, **SIZES)
     found: dict[str, Callable[..., Any]] = {}
     for name, algorithm in CASES.items():
-        found[name] = lambda a=algorithm, **rest: tacit.fit(ratings, a, **rest)
+        found[name] = lambda a=algorithm, **rest: tacit.fit(ratings(), a, **rest)
     for name, interactions in IMPLICIT.items():
         found[f"interactions, {name}"] = lambda a=interactions, **rest: tacit.fit(
-            touched, a, **rest
+            touched(), a, **rest
         )
     found["moments, top items"] = lambda **rest: tacit.fit(
-        ratings, tacit.Moments(), top_items=9, **rest
+        ratings(), tacit.Moments(), top_items=9, **rest
     )
     found["frank-wolfe, tight clip"] = lambda **rest: tacit.fit(
-        ratings, tacit.FrankWolfe(rounds=3, row_norm=1.0, residual_clip=0.1), **rest
+        ratings(), tacit.FrankWolfe(rounds=3, row_norm=1.0, residual_clip=0.1), **rest
     )
     found["als, stronger weights"] = lambda **rest: tacit.fit(
         ratings, tacit.ALS(rank=2, rounds=2, alpha=0.5), **rest
     )
     candidates = [tacit.Moments(), tacit.SVD(rank=2), tacit.ALS(rank=2, rounds=1)]
-    found["tune"] = lambda **rest: tacit.tune(ratings, candidates, **rest)
+    found["tune"] = lambda **rest: tacit.tune(ratings(), candidates, **rest)
     return found
 
 

@@ -4,18 +4,19 @@ import math
 
 import numpy as np
 import pytest
-from tests.privacy.test_statistics_are_what_they_say import (
+from tests.support.by_hand import (
     BOUNDS,
     ROWS,
     STEPS,
+    assert_close,
     bounded,
-    close,
     ratings_with_empty_rows,
     residual,
     solved,
     summed,
     words_of,
 )
+from tests.support.rows import frozen
 
 from tacit.kernels.factors import solve_factors
 from tacit.kernels.filled import descend
@@ -62,7 +63,7 @@ def test_a_replay_gives_everyone_her_coefficients(most: float, norm: float) -> N
     replay(rows, (directions, gains, keeps, norm, most), found, 0, len(ROWS))
     limited = tuple(RankOneStep(s.direction, s.gain, s.keep, norm) for s in steps)
     expected = np.array([coefficients(row, limited, most) for row in ROWS])
-    close(found, expected, 1e-9)
+    assert_close(found, expected, 1e-9)
     some = np.full((len(ROWS), 3), 7.0)
     replay(rows, (directions, gains, keeps, norm, most), some, 2, 5)
     assert np.array_equal(some[2:5], found[2:5])
@@ -110,14 +111,14 @@ def test_more_threads_than_people(threads: int) -> None:
         own = residual(row, BOUNDS["centred"], STEPS["steps"], 0.7)
         expected += np.outer(own, own)
     statistic = ResidualCovariance(BOUNDS["centred"], STEPS["steps"], 0.7)
-    close(summed(statistic, ROWS, threads), expected)
+    assert_close(summed(statistic, ROWS, threads), expected)
 
 
 @pytest.mark.parametrize("wild", [1e25, math.inf, -math.inf, math.nan])
 def test_filled_rows_that_overflow_become_zero(wild: float) -> None:
     """And the row beside it, which is long but a number, is scaled down."""
     rows = RowArrays(
-        *(np.zeros(3, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.float32)),
+        *frozen(np.zeros(3, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.float32)),
         *(np.zeros(3), np.zeros(2), np.ones(2), math.inf),
     )
     filled = np.array([[1.0, wild, 2.0], [3.0, 0.0, -4.0]], np.float32)

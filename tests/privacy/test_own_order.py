@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.support.rows import frozen
 
 import tacit
 from tacit.kernels.factors import factor_gradient
@@ -55,7 +56,8 @@ def test_gradients_do_not_depend_on_where_factors_lie() -> None:
     items = np.concatenate([np.sort(rng.choice(n_items, 20, replace=False)) for _ in range(10)])
     values, factors = rng.uniform(1, 5, 200).astype(np.float32), rng.normal(size=(n_items, rank))
     own = (np.zeros(10), np.ones(10), np.inf)
-    rows = RowArrays(indptr, items.astype(np.uint16), values, np.full(n_items, 3.0), *own)
+    given = frozen(indptr, items.astype(np.uint16), values)
+    rows = RowArrays(*given, np.full(n_items, 3.0), *own)
     quanta = Quanta(1e9, 1e-9, 2**62)
     totals = []
     for by in (0, 8, 16, 24, 40):
@@ -77,7 +79,8 @@ def test_posteriors_do_not_depend_on_where_numbers_lie_or_who_comes_before() -> 
     indptr = np.arange(0, 201, 20, dtype=np.int64)
     items = np.concatenate([np.sort(rng.choice(n_items, 20, replace=False)) for _ in range(10)])
     values, own = rng.uniform(1, 5, 200).astype(np.float32), (np.zeros(10), np.ones(10), np.inf)
-    rows = RowArrays(indptr, items.astype(np.uint16), values, np.full(n_items, 3.0), *own)
+    given = frozen(indptr, items.astype(np.uint16), values)
+    rows = RowArrays(*given, np.full(n_items, 3.0), *own)
     shapes = ((n_items, rank), (n_items,), (n_items, choices), (choices, rank))
     published = [rng.normal(size=shape) for shape in shapes]
     sizes = ((choices + rank + 1,) * 2, (n_items, rank + 1), (n_items, 36 + rank + 2))
@@ -120,7 +123,7 @@ def test_outer_products_are_of_one_user_each_however_many_are_added_together() -
     values = rng.integers(-9, 10, indptr[-1]).astype(np.float32)
     people = lengths.size
     own = (np.zeros(n_items), np.zeros(people), np.ones(people), np.inf)
-    rows = RowArrays(indptr, np.concatenate(items).astype(np.uint16), values, *own)
+    rows = RowArrays(*frozen(indptr, np.concatenate(items).astype(np.uint16), values), *own)
     dense = np.zeros((people, n_items), dtype=np.int64)
     dense[np.repeat(np.arange(people), lengths), rows.items] = values
     still = StepArrays(np.zeros(n_items), 0.0, 1.0, np.inf)

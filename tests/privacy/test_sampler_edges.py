@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import special
 from tests.privacy.test_sampler_law import Digits
+from tests.support.rows import frozen
 
 from tacit import EngineError
 from tacit.trusted import normal_tail, sampler
@@ -121,11 +122,11 @@ class Forced(SeededNoiseUnsafe):
     """The first deviate is so near to one that the table gives the tail."""
 
     def words(self, count: int) -> np.ndarray:
-        words = super().words(count)
+        words = super().words(count).copy()
         if count > 1 and not hasattr(self, "forced"):
             self.forced = True
             words[:3] = ONES
-        return words
+        return frozen(words)[0]
 
 
 @pytest.mark.parametrize("drawn", [[None, 7 << 52], [9 << 52]])

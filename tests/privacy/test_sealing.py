@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.privacy.test_statistics_are_what_they_say import (
+from tests.support.by_hand import (
     BOUNDS,
     ROWS,
     STEPS,

@@ -425,6 +425,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return [run_loudly(folder / name, name == "two") for name in ("one", "two")]
 
 
+@pytest.mark.slow  # two processes with all commands; tests above look at fits in this one
 @pytest.mark.parametrize("name", [*MODES, *FORCED])
 def test_on_the_command_line_only_releases_differ(name: str, said: Any) -> None:
     """What is printed, the exit code and the size of the model, with the same noise.
@@ -446,6 +447,7 @@ def bar_without_frames(text: str) -> str:
     return re.sub(r"releases([0-2]/2|0/\?)", "", FRAME.sub("", text))
 
 
+@pytest.mark.slow
 def test_files_of_commands_have_the_same_names_and_sizes(said: Any) -> None:
     """Those of all modes; the ratings themselves are the one thing that differs."""
     one, two = ({file for file in files if not file.startswith("train.csv")} for _, files in said)
@@ -453,6 +455,7 @@ def test_files_of_commands_have_the_same_names_and_sizes(said: Any) -> None:
     assert any(file.startswith("kept/release-0002") for file in one)
 
 
+@pytest.mark.slow
 def test_the_commands_did_what_their_names_say(said: Any) -> None:
     """So that nothing above is equal because nothing happened."""
     out = {name: parts[0] for name, parts in said[0][0].items()}

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.privacy.test_statistics_are_what_they_say import (
+    filled,
+)
+from tests.support.by_hand import (
     BOUNDS,
     ROWS,
     STEPS,
-    filled,
     ratings_with_empty_rows,
     summed,
 )

@@ -6,8 +6,18 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from tacit._parallel import map_chunks
 from tacit.datasets.streams import below, normal, start, uniform
-from tacit.datasets.synthetic_loops import BLOCK, ROWS, TRIES, DrawPlan, Part, Parts, deal
+from tacit.datasets.synthetic_loops import (
+    BLOCK,
+    ROWS,
+    TRIES,
+    DrawPlan,
+    Part,
+    Parts,
+    blocks_of,
+    deal,
+)
 
 __all__ = ["Stars", "draw_stars"]
 
@@ -87,7 +97,7 @@ def _fill(
         place[row[k]] = np.nan
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _block(first: int, plan: DrawPlan, stars: Stars, parts: Parts) -> None:
     """Draw the rows of one block of users."""
     last = min(len(plan.counts), first + BLOCK)
@@ -103,8 +113,7 @@ def _block(first: int, plan: DrawPlan, stars: Stars, parts: Parts) -> None:
         deal(plan, user, row[:count], ratings[:count], parts)
 
 
-@nb.njit(cache=True, parallel=True)
 def draw_stars(plan: DrawPlan, stars: Stars, train: Part, test: Part) -> None:
     """Draw half-star ratings: level + quality + factors + noise, of items that people come upon."""
-    for block in nb.prange((len(plan.counts) + BLOCK - 1) // BLOCK):
-        _block(block * BLOCK, plan, stars, Parts(train, test))
+    parts = Parts(train, test)
+    map_chunks(lambda first: _block(first, plan, stars, parts), blocks_of(plan))

@@ -6,6 +6,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from tacit._parallel import map_chunks
 from tacit.datasets.streams import below, normal, start, uniform
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Part",
     "Parts",
     "TasteWorld",
+    "blocks_of",
     "count_held_out",
     "deal",
     "draw_rank_one",
@@ -53,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Where all ratings go; built inside a parallel loop, which takes no tuple of tuples."""
+    """Where all ratings go."""
 
     train: Part
     test: Part
@@ -168,21 +170,31 @@ def deal(plan: DrawPlan, user: int, row: _Ids, ratings: _Floats, parts: Parts) -
             to_train += 1
 
 
-@nb.njit(cache=True, parallel=True)
+def blocks_of(plan: DrawPlan) -> range:
+    """Return the first user of each block; threads share blocks, since prange compiles slowly."""
+    return range(0, len(plan.counts), BLOCK)
+
+
 def count_held_out(plan: DrawPlan) -> npt.NDArray[np.int64]:
     """Count the ratings of every user that will be held out: never all of them."""
     held = np.zeros(len(plan.counts), np.int64)
-    for user in nb.prange(len(plan.counts)):
+    map_chunks(lambda first: _count_block(first, plan, held), blocks_of(plan))
+    return held
+
+
+@nb.njit(cache=True, nogil=True)
+def _count_block(first: int, plan: DrawPlan, held: npt.NDArray[np.int64]) -> None:
+    """Count those of one block of users."""
+    for user in range(first, min(len(plan.counts), first + BLOCK)):
         state = start(plan.key, user, _HOLD_OUT)
         total = 0
         for _ in range(plan.counts[user]):
             state, coin = uniform(state)
             total += coin < plan.fraction
         held[user] = min(total, plan.counts[user] - 1)
-    return held
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _rank_one_block(
     first: int, plan: DrawPlan, left: _Doubles, right: _Doubles, parts: Parts
 ) -> None:
@@ -199,7 +211,7 @@ def _rank_one_block(
         deal(plan, user, row[:count], ratings[:count], parts)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _tastes_block(first: int, plan: DrawPlan, world: TasteWorld, parts: Parts) -> None:
     """Draw the rows of one block of users of the world of tastes."""
     last = min(len(plan.counts), first + BLOCK)
@@ -218,15 +230,13 @@ def _tastes_block(first: int, plan: DrawPlan, world: TasteWorld, parts: Parts) -
         deal(plan, user, row[:count], ratings[:count], parts)
 
 
-@nb.njit(cache=True, parallel=True)
 def draw_rank_one(plan: DrawPlan, left: _Doubles, right: _Doubles, train: Part, test: Part) -> None:
     """Draw uniformly chosen entries of the outer product of `left` and `right`."""
-    for block in nb.prange((len(plan.counts) + BLOCK - 1) // BLOCK):
-        _rank_one_block(block * BLOCK, plan, left, right, Parts(train, test))
+    parts = Parts(train, test)
+    map_chunks(lambda first: _rank_one_block(first, plan, left, right, parts), blocks_of(plan))
 
 
-@nb.njit(cache=True, parallel=True)
 def draw_tastes(plan: DrawPlan, world: TasteWorld, train: Part, test: Part) -> None:
     """Draw half-star ratings: level + quality + affinity + noise, of items that people choose."""
-    for block in nb.prange((len(plan.counts) + BLOCK - 1) // BLOCK):
-        _tastes_block(block * BLOCK, plan, world, Parts(train, test))
+    parts = Parts(train, test)
+    map_chunks(lambda first: _tastes_block(first, plan, world, parts), blocks_of(plan))

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from tacit.kernels.quantise import clip_factor, quantise
-from tacit.kernels.solving import dot, own_solution, target
+from tacit.kernels.solving import dot, own_solution, put, target
 
 __all__ = ["factor_gradient", "solve_factors"]
 
@@ -13,7 +13,7 @@ __all__ = ["factor_gradient", "solve_factors"]
 def solve_factors(rows, factors, roots, solved, lo, hi):
     """Write every user's own factors, with ridge 1: the prior spread is in the factors."""
     for i in range(lo, hi):
-        solved[i] = own_solution(rows, i, factors, roots, 1.0)
+        put(own_solution(rows, i, factors, roots, 1.0), solved[i])
 
 
 @njit(cache=True, nogil=True)

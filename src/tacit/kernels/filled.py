@@ -5,6 +5,7 @@ from numba import njit
 
 from tacit.kernels.quantise import quantise
 from tacit.kernels.rows import clipped
+from tacit.kernels.solving import put
 
 __all__ = ["descend", "map_rows", "quantise_rows"]
 
@@ -43,7 +44,8 @@ def map_rows(filled, vectors, back, lo, hi):
         count = len(rows)
         _multiply(rows, vectors, inner[:count])
         _multiply(inner[:count], back, mapped[:count])
-        rows[:] = mapped[:count]
+        for i in range(count):
+            put(mapped[i], rows[i])
 
 
 @njit(cache=True, nogil=True)

@@ -25,6 +25,7 @@ from tacit.kernels.solving import (
     gram_of,
     inverse_of,
     own_block,
+    put,
     solve_rows,
     substitute,
     subtract_rows,
@@ -128,7 +129,7 @@ def posterior_means(rows, model, solved, lo, hi):
     for i in range(lo, hi):
         _, own, _, _, fine = _posterior(rows, i, model)
         if fine:
-            solved[i] = own
+            put(own, solved[i])
 
 
 @njit(cache=True, nogil=True)
@@ -174,8 +175,8 @@ def factor_moments(rows, model, quanta, lo, hi, total):
         found, own, _, upper, fine = _posterior(rows, i, model)
         if not fine:
             continue
-        vector[: found.size] = found
-        vector[found.size : size - 1] = own
+        put(found, vector)
+        put(own, vector[found.size :])
         vector[size - 1] = _fit_error(rows, i, model, own, upper)
         factor = clip_factor(norm_of(vector), quanta.bound) / quanta.quantum
         quantise(vector, factor, quanta.most_squared, integers)
@@ -224,7 +225,8 @@ def _covariance(block, upper):
             for l in range(k, rank):
                 found[k, l] = -found[k, l]
     for k in range(rank):
-        found[k + 1 :, k] = found[k, k + 1 :]
+        for l in range(k + 1, rank):
+            found[l, k] = found[k, l]
     return found
 
 

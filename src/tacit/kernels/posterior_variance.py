@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tacit.kernels.solving import add_multiple, cholesky, gram_of, own_block, substitute
+from tacit.kernels.solving import add_multiple, cholesky, gram_of, own_block, put, substitute
 
 __all__ = ["factor_variances"]
 
@@ -27,13 +27,19 @@ def factor_variances(rows, factors, noise, doubts, variances, lo, hi):
         if not cholesky(upper):  # then her factors are zero too, and this is the prior
             upper, ones = np.eye(ones.size), np.zeros(ones.size)
         substitute(upper, ones)
-        spread[:] = across
         left[:] = 1.0
-        variances[i] = noise
+        own = variances[i]
+        put(noise, own)
+        for k in range(ones.size):
+            put(across[k], spread[k])
         for k in range(ones.size):
             add_multiple(left, -ones[k], across[k])
-            spread[k] /= upper[k, k]
+            row = spread[k]
+            for j in range(row.size):
+                row[j] /= upper[k, k]
             for l in range(k + 1, ones.size):
-                add_multiple(spread[l], -upper[k, l], spread[k])
-            variances[i] += spread[k] * spread[k]
-        variances[i] += doubts[i] * left * left
+                add_multiple(spread[l], -upper[k, l], row)
+            for j in range(row.size):
+                own[j] += row[j] * row[j]
+        for j in range(left.size):
+            own[j] += doubts[i] * left[j] * left[j]

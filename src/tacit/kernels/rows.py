@@ -70,6 +70,27 @@ def priorities(items, values, seed):
 
 
 @njit(cache=True, nogil=True)
+def _smallest(words, count):
+    """Return the largest of the `count` smallest words, by Hoare's selection.
+
+    np.partition finds it too, but takes six seconds to compile.
+    """
+    words, low, high = words.copy(), 0, words.size - 1
+    while low < high:
+        pivot, i, j = words[(low + high) // 2], low, high
+        while i <= j:
+            while words[i] < pivot:
+                i += 1
+            while words[j] > pivot:
+                j -= 1
+            if i <= j:
+                words[i], words[j] = words[j], words[i]
+                i, j = i + 1, j - 1
+        low, high = (i if count > j + 1 else low), (j if count <= i else high)
+    return words[count - 1]
+
+
+@njit(cache=True, nogil=True)
 def choose(source, chosen, most, seed, lo, hi):
     """Copy at most `most` ratings of each row from `source` to `chosen` (indptr, items, values)."""
     indptr, items, values = source
@@ -81,7 +102,7 @@ def choose(source, chosen, most, seed, lo, hi):
         words = np.empty(0, dtype=np.uint64)
         if stop - start > most:
             words = priorities(items[start:stop], values[start:stop], seed)
-            last = np.partition(words, most - 1)[most - 1]
+            last = _smallest(words, most)
         for p in range(start, stop):
             if (words.size == 0 or words[p - start] <= last) and at < new_indptr[i + 1]:
                 new_items[at] = items[p]

@@ -22,6 +22,7 @@ __all__ = [
     "inverse_of",
     "own_block",
     "own_solution",
+    "put",
     "solve_rows",
     "substitute",
     "subtract_rows",
@@ -56,6 +57,16 @@ def _divide(vector, divisor):
     """Divide by a number, in place."""
     for l in range(vector.size):
         vector[l] /= divisor
+
+
+@njit(cache=True, nogil=True)
+def put(vector, room):
+    """Write a vector to the first places of the room.
+
+    Assigned to a slice or a row, it would take seconds more to compile: the words of an error.
+    """
+    for k in range(vector.size):
+        room[k] = vector[k]
 
 
 @njit(cache=True, nogil=True)

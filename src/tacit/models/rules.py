@@ -199,7 +199,8 @@ def own_arrays(
 
     people = own.indptr.size - 1
     centre, shrink, norm, most = limits
-    own = OwnRows(own.indptr.view(), own.items.view(), own.values.view())
+    width = np.uint16 if offsets.size <= 1 << 16 else np.uint32
+    own = OwnRows(own.indptr.view(), own.items.astype(width), own.values.view())
     for array in own:
         array.flags.writeable = False  # as in a fit: loops are compiled once for both
     rows = RowArrays(*own, offsets, np.zeros(people), np.ones(people), np.inf)

@@ -92,7 +92,9 @@ class SeededNoiseUnsafe:
 
     def words(self, count: int) -> Words:
         """Return the next words of this release's stream."""
-        return self._generator.random_raw(count)
+        words = self._generator.random_raw(count)
+        words.flags.writeable = False  # as those of the system: loops are compiled once for both
+        return words
 
     def start(self, release: int) -> None:
         """Begin the stream that belongs to this release, whatever was drawn before."""

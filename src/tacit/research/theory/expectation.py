@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 from tacit.research.theory.case import Case
@@ -110,9 +111,11 @@ def expect(case: Case) -> Expectation:
 
 
 def _needed(case: Case) -> UsersNeeded:
+    @cache  # one search asks for what another has asked for
     def with_users(users: int) -> Forecast:
         return forecast(replace(case, users=users))
 
+    @cache
     def most_of_gain(users: int) -> bool:
         free = forecast(replace(case, users=users, budget=None)).gain
         return free > 0 and with_users(users).gain >= _MOST_OF_GAIN * free
