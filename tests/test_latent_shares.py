@@ -32,7 +32,7 @@ def test_every_share_is_positive_and_they_add_up(users: int) -> None:
     for density, epsilon in itertools.product((1e-4, 0.3, 0.8, 1.0, 3.0), (0.01, 1.0, 50.0)):
         facts = Facts(100, (1.0, 5.0), users, tacit.PrivacyBudget(epsilon))
         rated: CoRatings = Rated(density, 100)  # type: ignore[assignment]
-        for shares in (shares_of(facts), by_density(shares_of(facts), rated)):
+        for shares in (shares_of(facts), by_density(facts, rated)):
             assert min(shares) > 0
             assert sum(shares) == pytest.approx(1.0)
 

@@ -59,7 +59,7 @@ def fits() -> dict[str, Callable[..., Any]]:
         ratings(), tacit.FrankWolfe(rounds=3, row_norm=1.0, residual_clip=0.1), **rest
     )
     found["als, stronger weights"] = lambda **rest: tacit.fit(
-        ratings, tacit.ALS(rank=2, rounds=2, alpha=0.5), **rest
+        ratings(), tacit.ALS(rank=2, rounds=2, alpha=0.5), **rest
     )
     candidates = [tacit.Moments(), tacit.SVD(rank=2), tacit.ALS(rank=2, rounds=1)]
     found["tune"] = lambda **rest: tacit.tune(ratings(), candidates, **rest)

@@ -42,8 +42,9 @@ Step = Literal["auto", "gradient", "equations"]
 
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _USERS = 50_000  # what shares are for where the number of users is protected
-_LEGIBLE = 20.0  # of users times mu over sqrt(items): then half of the full shares go to matrices
-_COVARIANCE, _CHOICE = 0.40, 0.20  # of the budget, where matrices are legible
+_FEW, _MUCH = 40.0, 1000.0  # of users x mu / sqrt(items): half of matrices, of rounds are legible
+_START = 0.74, 0.03  # of the budget, for covariance and choice where matrices can just be read
+_FULL = 0.40, 0.20  # where all can be read
 _ROUNDS = {"gradient": 3, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
 _USERS_EACH = 50  # users for each of them
@@ -84,37 +85,67 @@ class _State(NamedTuple):
         return self.learned.spreads.users
 
 
+class _Legible(NamedTuple):
+    """How well releases can be read at this noise, from 0 (not at all) to 1."""
+
+    matrices: float
+    rounds: float
+
+
+def _legible(facts: Facts) -> _Legible:
+    """Return how well items-by-items matrices, and all that comes after them, can be read.
+
+    Both follow from users x mu / sqrt(items), the signal of a matrix beside its noise. A factor
+    that is lost in the noise of the covariance is not found again by rounds or choices: these get
+    a part of the budget where factors are far from being lost.
+    """
+    users = _USERS if facts.n_users is None else facts.n_users
+    if facts.budget is None:
+        return _Legible(1.0, 1.0)
+    signal = users * facts.budget.mu / math.sqrt(facts.n_items)
+    few, much = signal / _FEW, signal / _MUCH
+    return _Legible(few**2 / (1.0 + few**2), much**2 / (1.0 + much**2))
+
+
+def _divided(facts: Facts, full: tuple[float, float]) -> tuple[float, float]:
+    """Return the shares of covariance and choice; they are `full` where all can be read."""
+    legible = _legible(facts)
+    first, second = (
+        (start + legible.rounds * (most - start)) * legible.matrices
+        for start, most in zip(_START, full, strict=True)
+    )
+    return first, second
+
+
 def shares_of(facts: Facts) -> Shares:
     """Return how the budget is divided, by public numbers only.
 
-    Items-by-items matrices are legible where users x mu is large beside sqrt(items). Where it is
-    not, item means are what there is to learn, and more of the budget goes to them. What is not for
-    spreads, weights and effects is divided anew once it is known how many ratings people have.
+    Where matrices cannot be read, item means are what there is to learn, and more of the budget
+    goes to them; where matrices can hardly be read, all but a little is as in `Moments`. What is
+    not for spreads, weights and effects is divided anew once it is known how many ratings people
+    have.
     """
-    users = _USERS if facts.n_users is None else facts.n_users
-    mu = math.inf if facts.budget is None else facts.budget.mu
-    legible = 1.0 / (1.0 + _LEGIBLE * math.sqrt(facts.n_items) / (users * mu))
-    covariance, choice, moments, steps = _COVARIANCE * legible, _CHOICE * legible, 0.03, 0.24
-    spreads = 0.02
+    covariance, choice = _divided(facts, _FULL)
+    rounds = _legible(facts).rounds
+    spreads, moments, steps = 0.02, 0.01 + 0.02 * rounds, 0.03 + 0.21 * rounds
     rest = 1.0 - spreads - covariance - choice - moments - steps
     weights, effects = 0.3 * rest, min(0.7 * rest, 0.3)
     steps += rest - weights - effects  # gradients tell item means too
     return Shares(spreads, weights, effects, covariance, choice, moments, steps)
 
 
-def by_density(shares: Shares, rated: CoRatings) -> Shares:
+def by_density(facts: Facts, rated: CoRatings) -> Shares:
     """Divide what is left for matrices and rounds by the density of the ratings.
 
     With density d/n an entry of F is off by about sqrt(d/n) times as much after a round of
     gradients as it is from a covariance of the same share: where people rate most of the items the
     covariance tells more, and where they rate few of them the rounds do.
     """
-    sizes = rated.stratum_sizes
+    sizes, shares = rated.stratum_sizes, shares_of(facts)
     length = float(sizes @ rated.lengths / sizes.sum())
     dense = math.sqrt(min(1.0, length / rated.weights.size))
-    legible = shares.covariance / _COVARIANCE
-    covariance = min(0.18 + 0.7 * dense, 0.76) * legible
-    choice = max(0.28 - 0.26 * dense, 0.03) * legible
+    full = min(0.18 + 0.7 * dense, 0.76), max(0.28 - 0.26 * dense, 0.03)
+    covariance, choice = _divided(facts, full)
     steps = shares.covariance + shares.choice + shares.steps - covariance - choice
     return shares._replace(covariance=covariance, choice=choice, steps=steps)
 
@@ -226,7 +257,7 @@ class LatentFactors(Validated):
         """Divide what is left of the budget by the density; not with the paper's accounting."""
         if facts.paper_accounting:
             return
-        shares, rounds = by_density(shares_of(facts), rated), self._rounds(facts)
+        shares, rounds = by_density(facts, rated), self._rounds(facts)
         steps = {self._step_release(facts, each): shares.steps / rounds for each in _upto(rounds)}
         mechanism.redivide({MOMENT: shares.covariance, _PAIRS: shares.choice} | steps)
 
