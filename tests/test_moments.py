@@ -435,3 +435,13 @@ def test_stds_are_about_right(kind: str, users: int, items: int, per_user: int) 
     found = calibrate(model, train, world.test)
     assert 0.85 < found.mean_square / found.expected_square < 1.2
     assert found.within_two == pytest.approx(found.expected_two, abs=0.03)
+
+
+def test_a_variance_that_noise_has_hidden_is_not_taken_for_none() -> None:
+    """Once in a hundred fits people's own means were lost so: an error of 7 % more."""
+    error = 0.01
+    hidden = np.array([0.6, 0.04 - 2 * error, 0.3])  # the square is off by two sds
+    found = moments_module.spreads_from(hidden, error, 10_000.0, (1.0, 5.0))
+    assert found.level > 0.5 * 3 * error * 4.0  # half the sd of its noise
+    precise = moments_module.spreads_from(np.array([0.6, 0.04, 0.3]), 1e-9, 10_000.0, (1.0, 5.0))
+    assert precise.level < 1e-3

@@ -431,6 +431,11 @@ def _users(counted: float, noise_sd: float, public: int | None) -> float:
 
 
 def _drawn(measured: float, error: float, public: float) -> float:
-    """Return a measured variance drawn towards a public one by its noise, and kept positive."""
+    """Return a measured variance drawn towards a public one by its noise: the posterior mean.
+
+    It is at least the posterior sd: too small a variance costs more than too large a one, since
+    people's own ratings no longer count then.
+    """
     weight = 1.0 / (1.0 + (error / public) ** 2)
-    return float(max(weight * measured + (1 - weight) * public, 1e-4 * public))
+    mean = weight * measured + (1 - weight) * public
+    return float(max(mean, math.sqrt(weight) * error, 1e-4 * public))
