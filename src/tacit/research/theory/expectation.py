@@ -12,7 +12,7 @@ __all__ = ["STARTS_FROM_MOMENTS", "Expectation", "UsersNeeded", "about", "expect
 
 STARTS_FROM_MOMENTS: Final = (
     "This is a forecast of Moments. The default method, LatentFactors, starts from its releases; "
-    "where we measured both on noisy ratings, its RMSE was from 5 % below to 3 % above."
+    "where we measured both on noisy ratings, its RMSE was from 5 % below to 1 % above."
 )
 """What the figures are of; measured in docs/results/leaderboard.md and docs/benchmarks.md."""
 
