@@ -21,6 +21,7 @@ _COLUMNS = 3
 _PANEL = (3.6, 3.0)
 _ALONE = (6.4, 4.2)
 _BEYOND = 2.2  # how far right of the largest epsilon "no privacy" stands
+_LONG = 1000.0  # from which on only powers of ten have their number
 _STEEP = 6.0  # largest over smallest value from which on the axis is logarithmic
 _ROOM_ABOVE = 1.12  # times the user mean: what is worse leaves the panel
 _LEGEND_WIDTH = 2.15  # inches a column
@@ -91,7 +92,7 @@ def _draw_panel(
         else:
             _curve(axes, method, mine, lines[method.label], beyond)
     _epsilon_axis(axes, sorted(set(finite)), beyond, any(_is_free(point) for point in here))
-    _value_axis(axes, here)
+    _value_axis(axes, here, experiment.measure in ("rmse", "mae"))
     axes.set_title(dataset.label)
     axes.set_ylabel(MEASURES[experiment.measure])
 
@@ -147,17 +148,17 @@ def _epsilon_axis(axes: "Axes", epsilons: Sequence[float], beyond: float, free: 
     _quiet(axes)
 
 
-def _value_axis(axes: "Axes", points: Sequence[Point]) -> None:
-    """Choose the height: logarithmic for steep values; what is far worse than user means leaves."""
+def _value_axis(axes: "Axes", points: Sequence[Point], errors: bool) -> None:
+    """Choose the height: logarithmic for steep errors; what is far worse than user means leaves."""
     means = [point.mean for point in points]
     free = [p.mean for p in points if p.cell.method.algorithm == "user-mean"]
     low, high = min(point.mean - point.error for point in points), max(means)
     if free and high > _ROOM_ABOVE * max(free):
         high = max(free) * _ROOM_ABOVE
         _count_those_above(axes, [p.cell.method.label for p in points if p.mean > high])
-    if low > 0 and high / low > _STEEP:
+    if errors and low > 0 and high / low > _STEEP:
         axes.set_yscale("log")
-        _plain_ticks(axes)
+        _plain_ticks(axes, high / low)
         axes.set_ylim(low / 1.25, high * 1.15)
         return
     room = 0.06 * (high - low or abs(high) or 1.0)
@@ -185,7 +186,7 @@ def _draw_growth(
         _draw_guide(axes, experiment, guide.bound, [p for p in points if _of(p, guide.method)])
     axes.set_xscale("log")
     axes.set_yscale("log")
-    _plain_ticks(axes)
+    _plain_ticks(axes, 1.0)
     sizes = sorted({_size(experiment, point) for point in points})
     axes.set_xticks(sizes, [f"{size:,.0f}" for size in sizes])
     axes.minorticks_off()
@@ -227,11 +228,11 @@ def _draw_guide(axes: "Axes", experiment: Experiment, bound: str, points: Sequen
     axes.annotate(BOUNDS[bound].title, (sizes[-1], scaled[-1]), fontsize=7.5, color=QUIET, **place)  # type: ignore[arg-type]
 
 
-def _plain_ticks(axes: "Axes") -> None:
-    """Write the numbers of a logarithmic axis as they are."""
+def _plain_ticks(axes: "Axes", ratio: float) -> None:
+    """Write the numbers of a logarithmic axis as they are; fewer if it is long."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ratio < _LONG else (1.0,)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
 
