@@ -60,47 +60,27 @@ LEAVING = (
         "user ids go into the model file",
         "the list of everyone who gave ratings is published",
         (Edit(FITTING, "run_plan",
-              "return Model(rule, ratings.catalogue, ratings.rating_range, "
-              "certificate, releases)",
-              "model = Model(rule, ratings.catalogue, ratings.rating_range, "
-              "certificate, releases)\n"
+              "return use_features(model, ratings.catalogue)",
+              "model = use_features(model, ratings.catalogue)\n"
               "object.__setattr__(model, 'users', ratings.user_ids.to_list())\n"
               "return model"),
          Edit(MODEL_FILE, "save",
-              "{'format': _FORMAT, 'digest': BLANK, 'version': version('tacit'), "
-              "'rule': {'kind': model.rule.kind, 'settings': settings}, "
-              "'rating_range': list(model.rating_range), 'catalogue': {'public': "
-              "model.catalogue.public}, 'certificate': model.certificate.to_json(), "
-              "'releases': model.releases}",
-              "{'format': _FORMAT, 'digest': BLANK, 'version': version('tacit'), "
-              "'rule': {'kind': model.rule.kind, 'settings': settings}, "
-              "'rating_range': list(model.rating_range), 'catalogue': {'public': "
-              "model.catalogue.public}, 'certificate': model.certificate.to_json(), "
-              "'releases': model.releases, 'users': getattr(model, 'users', [])}")),
+              "_catalogue_facts(model.catalogue)",
+              "{**_catalogue_facts(model.catalogue), 'users': getattr(model, 'users', [])}")),
         (FILES + "test_saving_leaves_no_trace_of_users",),
     ),
     Mutant(
         "local state goes into the model file",
         "everyone's own row length, or whatever else is kept of her, is published",
         (Edit(FITTING, "run_plan",
-              "return Model(rule, ratings.catalogue, ratings.rating_range, "
-              "certificate, releases)",
-              "model = Model(rule, ratings.catalogue, ratings.rating_range, "
-              "certificate, releases)\n"
+              "return use_features(model, ratings.catalogue)",
+              "model = use_features(model, ratings.catalogue)\n"
               "object.__setattr__(model, 'state', ratings.indptr)\n"
               "return model"),
          Edit(MODEL_FILE, "save",
-              "facts = {'format': _FORMAT, 'digest': BLANK, 'version': "
-              "version('tacit'), 'rule': {'kind': model.rule.kind, 'settings': "
-              "settings}, 'rating_range': list(model.rating_range), 'catalogue': "
-              "{'public': model.catalogue.public}, 'certificate': "
-              "model.certificate.to_json(), 'releases': model.releases}",
-              "tensors['local.state'] = getattr(model, 'state', np.zeros(1, np.int64))\n"
-              "facts = {'format': _FORMAT, 'digest': BLANK, 'version': "
-              "version('tacit'), 'rule': {'kind': model.rule.kind, 'settings': "
-              "settings}, 'rating_range': list(model.rating_range), 'catalogue': "
-              "{'public': model.catalogue.public}, 'certificate': "
-              "model.certificate.to_json(), 'releases': model.releases}")),
+              "tensors |= _catalogue_arrays(model.catalogue)",
+              "tensors |= _catalogue_arrays(model.catalogue)\n"
+              "tensors['local.state'] = getattr(model, 'state', np.zeros(1, np.int64))")),
         (SAME + "[frank-wolfe]",),
     ),
     Mutant(
