@@ -127,7 +127,7 @@ def shares_of(facts: Facts) -> Shares:
     """
     covariance, choice = _divided(facts, _FULL)
     rounds = _legible(facts).rounds
-    spreads, moments, steps = 0.03, 0.01 + 0.02 * rounds, 0.03 + 0.21 * rounds
+    spreads, moments, steps = 0.02, 0.01 + 0.02 * rounds, 0.03 + 0.21 * rounds
     rest = 1.0 - spreads - covariance - choice - moments - steps
     weights, effects = 0.3 * rest, min(0.7 * rest, 0.3)
     steps += rest - weights - effects  # gradients tell item means too

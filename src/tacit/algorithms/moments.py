@@ -371,8 +371,9 @@ def spreads_from(
 
     Those are the middle of the range, with a prior so vague that people's own ratings decide,
     (hi - lo)/7 for tau and (hi - lo)/5 for a rating, with prior sds as large as the variances
-    themselves. What is not known of the overall mean counts as spread of levels. `error` is the sd
-    of the noise in each mean.
+    themselves. What is not known of the overall mean counts as spread of levels, and these spread
+    by at least half the sd of their noise: if they are taken to be alike and are not, people's own
+    ratings count for too little. `error` is the sd of the noise in each mean.
     """
     lo, hi = rating_range
     half, middle, usual = (hi - lo) / 2, (lo + hi) / 2, default_ridge(rating_range)
@@ -380,7 +381,9 @@ def spreads_from(
     place, square, variance = means
     shift = min(1.0, max(-1.0, 2 * place - 1))
     known = _VAGUE / (_VAGUE + (2 * error) ** 2)
-    level = _drawn(half**2 * (square - shift**2), 3 * error * half**2, (half * 2 / 7) ** 2)
+    doubt = 3 * error * half**2
+    level = _drawn(half**2 * (square - shift**2), doubt, (half * 2 / 7) ** 2)
+    level = max(level, min(doubt, (half * 2 / 7) ** 2) / 2)
     level += half**2 * known * (2 * error) ** 2
     rating = _drawn(cap * variance, cap * error, usual)
     return Spreads(middle + half * known * shift, level, rating, users)
@@ -431,11 +434,6 @@ def _users(counted: float, noise_sd: float, public: int | None) -> float:
 
 
 def _drawn(measured: float, error: float, public: float) -> float:
-    """Return a measured variance drawn towards a public one by its noise: the posterior mean.
-
-    It is at least the posterior sd: too small a variance costs more than too large a one, since
-    people's own ratings no longer count then.
-    """
+    """Return a measured variance drawn towards a public one by its noise, and kept positive."""
     weight = 1.0 / (1.0 + (error / public) ** 2)
-    mean = weight * measured + (1 - weight) * public
-    return float(max(mean, math.sqrt(weight) * error, 1e-4 * public))
+    return float(max(weight * measured + (1 - weight) * public, 1e-4 * public))
