@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.kernels.quantise import clip_factor, norm_of, quantise
 from tacit.kernels.solving import (
+    add_combination,
     add_multiple,
     cholesky,
     dot,
@@ -72,15 +73,6 @@ def _choice_factors(rows, i, choice):
 
 
 @njit(cache=True, nogil=True)
-def _prior_mean(found, prior):
-    """Return prior^T c."""
-    own = np.zeros(prior.shape[1])
-    for k in range(found.size):
-        add_multiple(own, found[k], prior[k])
-    return own
-
-
-@njit(cache=True, nogil=True)
 def _posterior(rows, i, model):
     """Return c, u, G = R_o F_o, a Cholesky factor U, and whether all is finite.
 
@@ -88,7 +80,8 @@ def _posterior(rows, i, model):
     I + G G^T, with S = I - G^T (I + G G^T)^-1 G.
     """
     found = _choice_factors(rows, i, model.choice)
-    own = _prior_mean(found, model.prior)
+    own = np.zeros(model.prior.shape[1])
+    add_combination(own, found, model.prior)
     block, start = own_block(rows, i, model.factors, model.roots), rows.indptr[i]
     gaps = np.empty(block.shape[0])
     for p in range(gaps.size):
@@ -99,10 +92,10 @@ def _posterior(rows, i, model):
     fine = cholesky(upper)
     if fine and wide:
         substitute(upper, gaps)
-        _add_combination(own, gaps, block)
+        add_combination(own, gaps, block)
     elif fine:
         right = np.zeros(own.size)
-        _add_combination(right, gaps, block)
+        add_combination(right, gaps, block)
         substitute(upper, right)
         add_multiple(own, 1.0, right)
     for k in range(own.size):
@@ -114,13 +107,6 @@ def _posterior(rows, i, model):
 def _is_wide(block):
     """Return whether there are fewer ratings than factors."""
     return block.shape[0] < block.shape[1]
-
-
-@njit(cache=True, nogil=True)
-def _add_combination(sums, weights, block):
-    """Add weights @ block to the sums."""
-    for p in range(weights.size):
-        add_multiple(sums, weights[p], block[p])
 
 
 @njit(cache=True, nogil=True)

@@ -15,6 +15,7 @@ from numba import njit
 from tacit.kernels.rows import clipped
 
 __all__ = [
+    "add_combination",
     "add_multiple",
     "cholesky",
     "dot",
@@ -41,6 +42,13 @@ def add_multiple(sums, weight, vector):
     """Add weight x vector to the sums, in place."""
     for l in range(sums.size):
         sums[l] += weight * vector[l]
+
+
+@njit(cache=True, nogil=True)
+def add_combination(sums, weights, block):
+    """Add weights @ block to the sums."""
+    for p in range(weights.size):
+        add_multiple(sums, weights[p], block[p])
 
 
 @njit(cache=True, nogil=True)
@@ -186,8 +194,7 @@ def _tall_solution(block, targets, ridge):
     """Return (G^T G + ridge I)^-1 G^T t."""
     gram = gram_of(block, ridge)
     right = np.zeros(block.shape[1])
-    for p in range(block.shape[0]):
-        add_multiple(right, targets[p], block[p])
+    add_combination(right, targets, block)
     if not cholesky(gram):
         return np.zeros(right.size)
     substitute(gram, right)
@@ -203,8 +210,7 @@ def _wide_solution(block, targets, ridge):
     if not cholesky(gram):
         return solved
     substitute(gram, targets)
-    for p in range(block.shape[0]):
-        add_multiple(solved, targets[p], block[p])
+    add_combination(solved, targets, block)
     return solved
 
 
