@@ -3,24 +3,31 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# Optional packages (servers, clusters, other libraries) are large; they have an environment of their own.
+EXTRAS := .venv-extras
+EXTRAS_READY := $(EXTRAS)/ready
 
 # Tests start many processes; without bytecode each of them compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-all mutants check dependencies bench leaderboard docs clean
+.PHONY: demo test test-slow test-extras test-all mutants check dependencies bench leaderboard docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo --force  # build/ is ours, also as older versions left it
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
+	$(BIN)/python -m pytest -m "not slow and not extras" -n auto --dist worksteal
 
 # Mutants first and by themselves: one process breeds them all, and uses all cores.
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow tests/mutants
-	$(BIN)/python -m pytest -m slow -n auto --dist worksteal --ignore tests/mutants tests
+	$(BIN)/python -m pytest -m "slow and not extras" tests/mutants
+	$(BIN)/python -m pytest -m "slow and not extras" -n auto --dist worksteal --ignore tests/mutants tests
 
-test-all: test test-slow
+# What needs an optional package: the server, the cluster, adapters for other libraries.
+test-extras: $(EXTRAS_READY)
+	$(EXTRAS)/bin/python -m pytest -m extras tests
+
+test-all: test test-slow test-extras
 
 # Thousands of small changes of the trust zone and the accounts; about an hour of one core. What is
 # known from an earlier run is in build/mutants and is not run again.
@@ -53,10 +60,15 @@ docs: $(READY)
 	$(BIN)/python -m pytest docs README.md
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EXTRAS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $(READY)
+
+$(EXTRAS_READY): pyproject.toml constraints.txt constraints-extras.txt
+	$(PYTHON) -m venv $(EXTRAS)
+	$(EXTRAS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-extras.txt -e ".[test,figures,extras]"
+	@touch $(EXTRAS_READY)
