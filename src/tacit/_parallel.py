@@ -1,30 +1,51 @@
 """Sharing pieces of work among threads; the kernels that they call hold no lock."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._blas import blas_threads
 from tacit._resources import usable_cores
 
-__all__ = ["chunks_of", "map_chunks", "parallel_map", "spans_of"]
+__all__ = ["chunks_of", "map_chunks", "parallel_map", "spans_of", "threads_at_most"]
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
+_most: ContextVar[int | None] = ContextVar("most", default=None)
+
+
+@contextmanager
+def threads_at_most(threads: int) -> Iterator[None]:
+    """Let the work inside be shared among so many threads of ours, and BLAS have one in each."""
+    token = _most.set(threads)
+    try:
+        with blas_threads(1):
+            yield
+    finally:
+        _most.reset(token)
+
+
+def _threads() -> int:
+    return min(usable_cores(), _most.get() or 1 << 20)
+
+
 def chunks_of(pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
-    """Split pieces into runs that follow each other, one per core."""
-    edges = np.linspace(0, len(pieces), min(usable_cores(), len(pieces)) + 1).astype(int)
+    """Split pieces into runs that follow each other, one per thread."""
+    edges = np.linspace(0, len(pieces), min(_threads(), len(pieces)) + 1).astype(int)
     return [pieces[a:b] for a, b in pairwise(edges)]
 
 
 def spans_of(starts: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Split groups or rows into one range per core, of about as many ratings each."""
-    goals = np.linspace(0, int(starts[-1]), usable_cores() + 1)[1:-1]
+    """Split groups or rows into one range per thread, of about as many ratings each."""
+    goals = np.linspace(0, int(starts[-1]), _threads() + 1)[1:-1]
     edges = [0, *np.searchsorted(starts, goals).tolist(), starts.size - 1]
     return [(a, b) for a, b in pairwise(edges) if a < b]
 

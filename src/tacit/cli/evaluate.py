@@ -126,7 +126,7 @@ def _evaluate(
     shown: tuple[int | None, float | None, bool],
 ) -> None:
     """Measure users' predictions from their training ratings, and show everything."""
-    from tacit.evaluation import ExactPopularity, calibrate, evaluate
+    from tacit.evaluation import ExactPopularity, measure
     from tacit.models import load
 
     (inputs, tested), (k, relevant, as_json) = files, shown
@@ -137,12 +137,12 @@ def _evaluate(
     if found.implicit:
         show_lists(found, (rows, left_out), held_out, length, as_json)
         return
-    accuracy = evaluate(found, rows, held_out)
+    accuracy, calibration = measure(found, rows, held_out)
     measured = _Measured(
         accuracy,
         _ranking((found, rows, held_out, length, relevant)),
         _ranking((ExactPopularity(rows), rows, held_out, length, relevant)),
-        calibrate(found, rows, held_out) if found.knows_std else None,
+        calibration,
         left_out,
     )
     if as_json:

@@ -1,10 +1,29 @@
 """tacit predict: predicted ratings of items, from one's own ratings."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, ModelPath, OwnPath, read_own, show_scores
+from tacit.cli.bulk import (
+    BulkOutput,
+    Request,
+    ratings_of_all,
+    refuse_alone,
+    say_written,
+    write_frames,
+)
+from tacit.cli.options import (
+    AsJson,
+    Force,
+    ItemColumn,
+    ModelPath,
+    OwnPath,
+    RatingColumn,
+    UserColumn,
+    read_own,
+    show_scores,
+)
 
 __all__ = ["run"]
 
@@ -22,9 +41,30 @@ def run(
         bool,
         typer.Option("--no-clip", help="Do not cut predictions off at the rating range."),
     ] = False,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="With -o: what to predict; a file with columns user, item."),
+    ] = None,
+    output: BulkOutput = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    rating_column: RatingColumn = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Predict your ratings of items. All of the catalogue, or the given ones."""
+    """Predict your ratings of items. All of the catalogue, or the given ones.
+
+    With -o and --pairs it writes predictions of many users: columns user, item, score and std.
+    """
+    if output is not None:
+        given = (user_column, item_column, rating_column, force)
+        _check_bulk(output, pairs, {"--item": item, "--json": as_json})
+        request = Request.checked(output, ratings, [model, *files_of_pairs(pairs)], given)
+        _everyone(model, request, pairs, (std, not no_clip))
+        return
+    refuse_alone(
+        {"--pairs": pairs is not None, "--user-column": bool(user_column), "--force": force}
+    )
     import polars as pl
 
     from tacit.models import Recommendation, load
@@ -44,3 +84,37 @@ def run(
     ]
     known = None if stds is None else stds[positions >= 0].tolist()
     show_scores(found, rows, as_json, "predictions", known)
+
+
+def _check_bulk(output: Path, pairs: Path | None, others: dict[str, Any]) -> None:
+    """Refuse predictions of many users without pairs, or with what is for one."""
+    from tacit.errors import ConfigError
+
+    if pairs is None:
+        raise ConfigError(f"-o {output}: give the pairs to predict with --pairs FILE (user, item)")
+    for name, value in others.items():
+        if value:
+            raise ConfigError(f"{name} is for one user; leave it out, or leave out -o")
+
+
+def files_of_pairs(pairs: Path | None) -> list[Path]:
+    """Return the files that --pairs names."""
+    from tacit.data.readers.registry import files_of
+
+    return [] if pairs is None else files_of(pairs)
+
+
+def _everyone(model: Path, request: Request, pairs: Path | None, how: tuple[bool, bool]) -> None:
+    """Write the predictions of all pairs."""
+    import polars as pl
+
+    from tacit.data.readers.registry import read_file
+    from tacit.models import load
+
+    (std, clip), found = how, load(model)
+    everyone, left_out = ratings_of_all(found, request)
+    tables = [pl.DataFrame(read_file(path, request.columns.pair)) for path in files_of_pairs(pairs)]
+    asked = pl.concat(tables, how="vertical_relaxed")
+    frame = found.predict_frame(everyone, asked, return_std=std, clip=clip)
+    write_frames(request.output, dict(frame.schema), iter([frame]))
+    say_written(request, left_out)

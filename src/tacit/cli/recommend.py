@@ -1,11 +1,32 @@
 """tacit recommend: the best items for one's own ratings."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, ModelPath, OwnPath, read_own, show_scores
+from tacit.cli.bulk import (
+    BulkOutput,
+    Request,
+    ratings_of_all,
+    refuse_alone,
+    say_written,
+    write_frames,
+)
+from tacit.cli.options import (
+    AsJson,
+    Force,
+    ItemColumn,
+    ModelPath,
+    OwnPath,
+    RatingColumn,
+    UserColumn,
+    read_own,
+    show_scores,
+)
+
+if TYPE_CHECKING:
+    from tacit.models import Model
 
 __all__ = ["run"]
 
@@ -34,20 +55,52 @@ def run(
         bool,
         typer.Option("--because", help="Also what your ratings add to each predicted rating."),
     ] = False,
+    output: BulkOutput = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    rating_column: RatingColumn = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Recommend items to you. Without ratings of your own, it is the list for someone unknown."""
+    """Recommend items to you. Without ratings of your own, it is the list for someone unknown.
+
+    With -o it writes everyone's list: columns user, rank, item, (title,) score and, where the model
+    knows it, choice.
+    """
+    from tacit.errors import ConfigError
     from tacit.models import load
 
+    names, filters = (user_column, item_column, rating_column), {"only": only, "exclude": exclude}
+    request = None
+    if output is None:
+        refuse_alone({"--user-column": bool(user_column), "--force": force})
+    else:
+        if because or as_json:
+            raise ConfigError("-o FILE has neither --because nor --json; leave them out")
+        read = [model, *(path for path in filters.values() if path is not None)]
+        request = Request.checked(output, ratings, read, (*names, force))
     found = load(model)
+    chosen: dict[str, Any] = {
+        "candidates": None if only is None else read_own(only, implicit=True),
+        "exclude": None if exclude is None else read_own(exclude, implicit=True),
+        "include_rated": include_rated,
+        "by": by,
+    }
+    if request is not None:
+        _everyone(found, request, n, chosen)
+        return
     own = read_own(ratings, implicit=found.implicit)
-    chosen = found.recommend(
-        own,
-        n,
-        include_rated=include_rated,
-        by=by,  # type: ignore[arg-type]  # checked there
-        candidates=None if only is None else read_own(only, implicit=True),
-        exclude=None if exclude is None else read_own(exclude, implicit=True),
-        because=because,
+    show_scores(
+        found, found.recommend(own, n, because=because, **chosen), as_json, "recommendations"
     )
-    show_scores(found, chosen, as_json, "recommendations")
+
+
+def _everyone(model: "Model", request: Request, n: int, chosen: "dict[str, Any]") -> None:
+    """Write everyone's list."""
+    from tacit.models.bulk import list_frames, list_schema
+
+    wanted = model.wanted(n, **chosen)
+    everyone, left_out = ratings_of_all(model, request)
+    schema = list_schema(model, everyone.user_ids)
+    write_frames(request.output, schema, list_frames(model, everyone, wanted))
+    say_written(request, left_out)

@@ -50,6 +50,8 @@ class Rules:
     catalogue: Catalogue | None
     implicit: bool = False
     unknown_items: UnknownItems = "error"
+    fewest_users: int = 2
+    """A fit needs two; a local rule is content with one."""
 
     @classmethod
     def checked(
@@ -174,7 +176,7 @@ def assembled(
         catalogue, positions = _found(items, rules, names["item"])
     else:
         catalogue, positions = _in_place(items, rules.catalogue)
-    _refuse_fewer_than_two(names["item"], "item", len(catalogue))
+    _refuse_fewer_than(2, names["item"], "item", len(catalogue))
     scope = csr.Scope(
         lows=(users.low, items.low),
         sizes=(users.size, len(catalogue)),
@@ -185,7 +187,7 @@ def assembled(
     settled = csr.settle(grouped, rules.duplicates == "mean")
     _check_rows(settled, names, rules.duplicates)
     known = np.flatnonzero(settled.counts) if n_users is None else np.arange(n_users)
-    _refuse_fewer_than_two(names["user"], "user", known.size)
+    _refuse_fewer_than(rules.fewest_users, names["user"], "user", known.size)
     indptr = np.append(settled.rows.indptr[known], settled.rows.indptr[-1])
     user_ids = users.ids(known).alias("user")
     return catalogue, user_ids, settled.rows._replace(indptr=indptr)
@@ -235,10 +237,10 @@ def _check_rows(settled: "Settled", names: Mapping[str, str], duplicates: Duplic
         raise DataError(f"column {names['item']!r}: no row has an item of the catalogue")
 
 
-def _refuse_fewer_than_two(name: str, role: str, found: int) -> None:
+def _refuse_fewer_than(least: int, name: str, role: str, found: int) -> None:
     """Refuse a single user or a single item."""
-    if found < 2:
-        raise DataError(f"column {name!r}: {found} {role} in all; at least 2 are needed")
+    if found < least:
+        raise DataError(f"column {name!r}: {found} {role} in all; at least {least} are needed")
 
 
 def _check_values(pieces: list[NDArray[Any]], name: str, rating_range: tuple[float, float]) -> None:

@@ -102,7 +102,7 @@ class Ratings:
         """
         rules = Rules.checked(rating_range, duplicates, catalogue, implicit, unknown_items)
         roles = _pair(columns) if implicit else columns.roles
-        return cls._of([read_file(path, roles) for path in files_of(source)], rules)
+        return cls.of_tables([read_file(path, roles) for path in files_of(source)], rules)
 
     @classmethod
     def from_frame(
@@ -120,7 +120,7 @@ class Ratings:
         rules = Rules.checked(rating_range, duplicates, catalogue, implicit, unknown_items)
         if implicit:
             _pair(columns)
-        return cls._of([read_frame(frame, columns, implicit=implicit)], rules)
+        return cls.of_tables([read_frame(frame, columns, implicit=implicit)], rules)
 
     @classmethod
     def from_arrays(
@@ -146,7 +146,7 @@ class Ratings:
         table = {role: column_of(name, array) for role, (name, array) in given.items()}
         if len({len(column) for column in table.values()}) > 1:
             raise DataError("users, items and values: different lengths; expected the same")
-        return cls._of([table], rules)
+        return cls.of_tables([table], rules)
 
     @classmethod
     def from_sparse(
@@ -177,13 +177,16 @@ class Ratings:
             "item": column_of("columns", entries.col),
             "rating": column_of("entries", entries.data),
         }
-        return cls._of([table], rules, shape)
+        return cls.of_tables([table], rules, shape)
 
     @classmethod
-    def _of(
+    def of_tables(
         cls, tables: list[Table], rules: Rules, shape: Sequence[int] | None = None
     ) -> "Ratings":
-        """Make rows of the tables of some files; interactions are ratings of 1."""
+        """Make rows of the tables of some files; interactions are ratings of 1.
+
+        It is what the other methods end in; the tables are emptied on the way.
+        """
         if rules.implicit:
             tables = [with_ones(table) for table in tables]
         catalogue, user_ids, rows = assembled(joined(tables), rules, shape)

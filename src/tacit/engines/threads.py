@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 
 import numpy as np
 
-from tacit._parallel import parallel_map
+from tacit._parallel import parallel_map, threads_at_most
 from tacit._resources import check_memory, usable_cores
 from tacit._validate import Range, check
 from tacit.data.ratings import Ratings
@@ -35,13 +35,19 @@ class ThreadEngine:
         self._rows: Rows | None = None
 
     @property
+    def threads(self) -> int:
+        """How many threads a fit may use: for sums, and for linear algebra on releases."""
+        return self._threads
+
+    @property
     def n_users(self) -> int:
         """How many users' rows it holds."""
         return self._rows.n_users if self._rows else 0
 
     def take(self, ratings: Ratings) -> None:
         """Take the rows of a new fit."""
-        self._rows = Rows(ratings)
+        with threads_at_most(self._threads):
+            self._rows = Rows(ratings)
 
     def sum(self, statistic: Statistic, unit: float) -> BoundedSum:
         """Sum a statistic over all users, in integer multiples of `unit`."""
@@ -53,7 +59,8 @@ class ThreadEngine:
             f"a sum of shape {statistic.shape} would need {needed:,} bytes, more",
             "use a form that needs no such matrix (eigen='oja'), or fewer items",
         )
-        return statistic.bounded_sum(self._rows, unit, Run(self._each, self.loops))
+        with threads_at_most(self._threads):
+            return statistic.bounded_sum(self._rows, unit, Run(self._each, self.loops))
 
     def _each(self, task: Callable[[int, int], Result]) -> list[Result]:
         """Run a task on ranges of users that hold about the same number of ratings."""

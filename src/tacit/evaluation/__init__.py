@@ -9,7 +9,7 @@ from tacit.evaluation.accuracy import (
     split,
     user_mean_accuracy,
 )
-from tacit.evaluation.calibration import Calibration, Reliability, calibrate
+from tacit.evaluation.calibration import Calibration, Reliability, calibrate, measure
 from tacit.evaluation.new_users import (
     Estimate,
     FoldIn,
@@ -35,6 +35,7 @@ __all__ = [
     "fold_in",
     "global_mean_accuracy",
     "item_mean_accuracy",
+    "measure",
     "rank",
     "rank_new_users",
     "split",

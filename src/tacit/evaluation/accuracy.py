@@ -18,11 +18,13 @@ from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError, DataError
 from tacit.evaluation.held_out import HeldOut, match_held_out
 from tacit.evaluation.notice import NOTICE, Measured
+from tacit.evaluation.predicting import predicted
 
 __all__ = [
     "NOTICE",
     "Accuracy",
     "Predictor",
+    "accuracy_of",
     "evaluate",
     "global_mean_accuracy",
     "item_mean_accuracy",
@@ -82,12 +84,7 @@ def evaluate(model: Predictor, train: Ratings, test: Ratings | pl.DataFrame) -> 
     if train.implicit:
         raise ConfigError("train: interactions without ratings have no RMSE; measure with rank")
     held_out = match_held_out(train, test, model.catalogue)
-    predicted = np.empty(len(held_out.rating), np.float64)
-    for start, scores in model.predict_rows(train.take_rows(held_out.people)):
-        low, high = np.searchsorted(held_out.person, (start, start + len(scores)))
-        block = slice(low, high)
-        predicted[block] = scores[held_out.person[block] - start, held_out.item[block]]
-    return _accuracy(held_out, predicted)
+    return accuracy_of(held_out, predicted(model, train, held_out)[0])
 
 
 def split(ratings: Ratings, fraction: float, rng: np.random.Generator) -> tuple[Ratings, Ratings]:
@@ -137,20 +134,20 @@ def user_mean_accuracy(train: Ratings, test: Ratings | pl.DataFrame) -> Accuracy
     held_out = match_held_out(train, test, train.catalogue)
     own = train.take_rows(held_out.people)
     sums = np.add.reduceat(own.values, own.indptr[:-1], dtype=np.float64)
-    return _accuracy(held_out, (sums / np.diff(own.indptr))[held_out.person])
+    return accuracy_of(held_out, (sums / np.diff(own.indptr))[held_out.person])
 
 
 def item_mean_accuracy(train: Ratings, test: Ratings | pl.DataFrame) -> Accuracy:
     """Predict each item's exact mean, or that of all ratings if it has none: a NOT PRIVATE rule."""
     held_out = match_held_out(train, test, train.catalogue)
-    return _accuracy(held_out, _item_means(train)[held_out.item])
+    return accuracy_of(held_out, _item_means(train)[held_out.item])
 
 
 def global_mean_accuracy(train: Ratings, test: Ratings | pl.DataFrame) -> Accuracy:
     """Predict the exact mean of all ratings: a NOT PRIVATE rule."""
     held_out = match_held_out(train, test, train.catalogue)
     mean = float(train.values.mean(dtype=np.float64))
-    return _accuracy(held_out, np.full(len(held_out.rating), mean))
+    return accuracy_of(held_out, np.full(len(held_out.rating), mean))
 
 
 def _item_means(train: Ratings) -> NDArray[np.float64]:
@@ -164,9 +161,9 @@ def _item_means(train: Ratings) -> NDArray[np.float64]:
     return np.where(counts > 0, sums / np.maximum(counts, 1), overall)
 
 
-def _accuracy(held_out: HeldOut, predicted: NDArray[np.float64]) -> Accuracy:
+def accuracy_of(held_out: HeldOut, scores: NDArray[np.float64]) -> Accuracy:
     """Summarise the errors of all predictions."""
-    error = predicted - held_out.rating
+    error = scores - held_out.rating
     return Accuracy(
         rmse=math.sqrt(float(np.mean(error**2))),
         mae=float(np.mean(np.abs(error))),

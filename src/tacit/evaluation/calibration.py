@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
+from tacit.evaluation.accuracy import Accuracy, accuracy_of, evaluate
 from tacit.evaluation.held_out import HeldOut, match_held_out
 from tacit.evaluation.notice import Measured
+from tacit.evaluation.predicting import predicted
 
-__all__ = ["Calibration", "Reliability", "UncertainPredictor", "calibrate"]
+__all__ = ["Calibration", "Reliability", "UncertainPredictor", "calibrate", "measure"]
 
 Floats = NDArray[np.float64]
 _GROUPS = 10
@@ -113,34 +115,44 @@ def calibrate(
         DataError: no held-out rating can be predicted, they cannot be used, or some are in train.
     """
     held_out = match_held_out(train, test, model.catalogue)
-    scores, stds = _predictions(model, train, held_out)
+    found = predicted(model, train, held_out, spread=True)
+    return _calibration(held_out, found, train.rating_range)
+
+
+def measure(
+    model: Any, train: Ratings, test: Ratings | pl.DataFrame
+) -> tuple[Accuracy, Calibration | None]:
+    """Return what `evaluate` and `calibrate` do, each user solving once. NOT PRIVATE.
+
+    There is no calibration of a model whose local rule knows no uncertainty.
+    """
+    if train.implicit or not model.knows_std:
+        return evaluate(model, train, test), None
+    held_out = match_held_out(train, test, model.catalogue)
+    found = predicted(model, train, held_out, spread=True)
+    return accuracy_of(held_out, found[0]), _calibration(held_out, found, train.rating_range)
+
+
+def _calibration(
+    held_out: HeldOut, found: tuple[Floats, Floats], rating_range: tuple[float, float]
+) -> Calibration:
+    """Compare held-out ratings with scores and stds."""
+    scores, stds = found
     z = (held_out.rating - scores) / stds
-    square = _expected_squares(scores, stds, train.rating_range)
-    predicted = _Predicted(scores, stds, z, square)
+    square = _expected_squares(scores, stds, rating_range)
+    predictions = _Predicted(scores, stds, z, square)
     return Calibration(
         within_one=float(np.mean(np.abs(z) <= 1.0)),
         within_two=float(np.mean(np.abs(z) <= 2.0)),
         mean_square=float(np.mean(z**2)),
-        expected_one=_expected_share(predicted, 1.0, train.rating_range),
-        expected_two=_expected_share(predicted, 2.0, train.rating_range),
+        expected_one=_expected_share(predictions, 1.0, rating_range),
+        expected_two=_expected_share(predictions, 2.0, rating_range),
         expected_square=float(np.mean(square)),
-        deciles=_deciles(predicted),
+        deciles=_deciles(predictions),
         ratings=len(z),
         users=len(held_out.people),
         skipped=held_out.skipped,
     )
-
-
-def _predictions(
-    model: UncertainPredictor, train: Ratings, held_out: HeldOut
-) -> tuple[Floats, Floats]:
-    """Return the score and the std of every held-out rating."""
-    scores, stds = np.empty(len(held_out.rating)), np.empty(len(held_out.rating))
-    for start, score, std in model.predict_rows_with_std(train.take_rows(held_out.people)):
-        low, high = np.searchsorted(held_out.person, (start, start + len(score)))
-        where = (held_out.person[low:high] - start, held_out.item[low:high])
-        scores[low:high], stds[low:high] = score[where], std[where]
-    return scores, stds
 
 
 def _expected_share(

@@ -7,12 +7,10 @@ from numpy.typing import NDArray
 
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
-from tacit.models.rules import OwnRows
-from tacit.models.top_n import best_items, without_rated
 
 __all__ = ["ExactPopularity"]
 
-_BLOCK = 1024  # people at a time
+_BLOCK = 1 << 16  # people at a time
 
 
 class ExactPopularity:
@@ -24,16 +22,17 @@ class ExactPopularity:
     def __init__(self, train: Ratings) -> None:
         """Count every item, without noise."""
         self.catalogue: Catalogue = train.catalogue
-        self._counts = np.bincount(train.items, minlength=train.n_items).astype(np.float64)
+        counts = np.bincount(train.items, minlength=train.n_items)
+        self._order = np.argsort(-counts, kind="stable")  # equal counts: as in the catalogue
 
     def recommend_rows(
         self, ratings: Ratings, n: int = 10
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield (first row, positions of a block of users' n best items that they do not have)."""
+        from tacit.kernels.lists import first_others
+
         for start in range(0, ratings.n_users, _BLOCK):
             stop = min(start + _BLOCK, ratings.n_users)
-            low, high = ratings.indptr[start], ratings.indptr[stop]
-            indptr = ratings.indptr[start : stop + 1] - low
-            own = OwnRows(indptr, ratings.items[low:high], ratings.values[low:high])
-            scores = np.repeat(self._counts[None], stop - start, axis=0)
-            yield start, best_items(without_rated(scores, own), n)
+            lists = np.empty((stop - start, min(n, self._order.size)), np.int64)
+            first_others(self._order, ratings.indptr[start : stop + 1], ratings.items, lists)
+            yield start, lists

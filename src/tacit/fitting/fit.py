@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Annotated, Any, Final, Protocol
 
+from tacit._blas import blas_for
+from tacit._resources import usable_cores
 from tacit._validate import Count, Range, check
 from tacit.accounting.budget import Accounting, Neighbours, PrivacyBudget, mu_of
 from tacit.accounting.certificate import Certificate, Method
@@ -263,7 +265,8 @@ def run_plan(
     run = plan.reserve(rest, facts)
     public = _public(ratings, facts)
     engine.take(ratings)
-    with _journal(ratings, plan, budget, options) as journal:
+    blas = blas_for(facts.n_items, getattr(engine, "threads", usable_cores()))
+    with blas, _journal(ratings, plan, budget, options) as journal:
         mechanism = _mechanism(engine, ledger, journal, options)
         if narrow:
             ratings = narrowed(mechanism, ratings, facts.n_items)

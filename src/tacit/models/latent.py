@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from tacit.models.linear import ridge_weights
 from tacit.models.rules import (
     Floats,
     OwnRows,
+    Pairs,
     arrays_and_settings,
     check_shapes,
     cosines,
@@ -22,6 +23,9 @@ from tacit.models.rules import (
     less_mean,
     own_arrays,
 )
+
+if TYPE_CHECKING:
+    from tacit.kernels.latent import LatentArrays
 
 __all__ = ["LatentFactorRule", "choice_weights"]
 
@@ -71,15 +75,12 @@ class LatentFactorRule:
 
     def scores(self, own: OwnRows) -> Floats:
         """Return everyone's predicted rating of every item, people by items."""
-        from tacit.kernels.latent import LatentArrays, posterior_means
+        from tacit.kernels.latent import posterior_means
 
         people = own.indptr.size - 1
         rows = own_arrays(own, self.offsets, (False, 0.0, np.inf, np.inf))
-        model = LatentArrays(
-            self.factors, 1.0 / np.sqrt(self.noise), self._choice_weights, self.prior
-        )
         solved = np.zeros((people, self.factors.shape[1]))
-        posterior_means(rows, model, solved, 0, people)
+        posterior_means(rows, self._arrays, solved, 0, people)
         scores = np.asarray(solved @ self.factors.T)
         scores += self.offsets
         return scores
@@ -95,6 +96,17 @@ class LatentFactorRule:
         np.copyto(variances, np.inf, where=np.isnan(variances))  # beyond what arithmetic can bear
         return np.sqrt(variances, out=variances)
 
+    def pair_scores(self, own: OwnRows, pairs: Pairs, spread: bool) -> tuple[Floats, Floats]:
+        """Return the predicted rating of each pair, and the sd of its error if `spread`."""
+        from tacit.kernels.pairs import latent_pairs
+
+        people, count = own.indptr.size - 1, pairs.items.size
+        rows = own_arrays(own, self.offsets, (False, 0.0, np.inf, np.inf))
+        scores, variances = np.empty(count), np.empty(count if spread else 0)
+        latent_pairs(rows, self._arrays, tuple(pairs), scores, variances, 0, people)
+        scores += self.offsets[pairs.items]
+        return scores, np.sqrt(variances + self.noise[pairs.items]) if spread else variances
+
     def choice(self, own: OwnRows) -> Floats:
         """Return everyone's score of choice of every item: positive, and comparable for one person.
 
@@ -109,11 +121,14 @@ class LatentFactorRule:
 
     def ranking(self, own: OwnRows) -> Floats:
         """Return what lists are ordered by: the score of choice times the chance to be liked."""
-        chance = self.scores(own)
-        chance -= self.liked
+        return self.ranked(self.scores(own), self.choice(own))
+
+    def ranked(self, scores: Floats, choice: Floats) -> Floats:
+        """Return what lists are ordered by, from everyone's `scores` and `choice`."""
+        chance = scores - self.liked
         chance /= np.sqrt(self.noise)
         ndtr(chance, out=chance)
-        chance *= self.choice(own)
+        chance *= choice
         return chance
 
     def similarities(self, item: int) -> Floats:
@@ -200,6 +215,13 @@ class LatentFactorRule:
         found = np.asarray(rows @ self._choice_weights)
         found[lengths == 0, 0] = 1.0
         return found
+
+    @cached_property
+    def _arrays(self) -> "LatentArrays":
+        from tacit.kernels.latent import LatentArrays
+
+        roots = 1.0 / np.sqrt(self.noise)
+        return LatentArrays(self.factors, roots, self._choice_weights, self.prior)
 
     @cached_property
     def _choice_weights(self) -> Floats:

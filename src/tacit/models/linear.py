@@ -12,6 +12,7 @@ from tacit.errors import ModelFileError
 from tacit.models.rules import (
     Floats,
     OwnRows,
+    Pairs,
     arrays_and_settings,
     centred,
     check_shapes,
@@ -156,6 +157,23 @@ class RidgeRule:
         factor_variances(rows, self.factors, self.noise, doubts, variances, 0, people)
         np.copyto(variances, np.inf, where=np.isnan(variances))  # beyond what arithmetic can bear
         return np.sqrt(variances, out=variances)
+
+    def pair_scores(self, own: OwnRows, pairs: Pairs, spread: bool) -> tuple[Floats, Floats]:
+        """Return the predicted rating of each pair, and the sd of its error if `spread`."""
+        from tacit.kernels.pairs import ridge_pairs
+
+        people, count = own.indptr.size - 1, pairs.items.size
+        rows = own_arrays(own, self.offsets, (self.centre, self.shrink, np.inf, np.inf))
+        published = (self.factors, 1.0 / np.sqrt(self.noise))
+        doubts = self._doubts(own) if self.centre and spread else np.zeros(people)
+        scores, variances = np.empty(count), np.empty(count if spread else 0)
+        ridge_pairs(rows, published, doubts, tuple(pairs), scores, variances, 0, people)
+        scores += rows.means[pairs.people] + self.offsets[pairs.items]
+        if not spread:
+            return scores, variances
+        variances += self.noise[pairs.items]
+        np.copyto(variances, np.inf, where=np.isnan(variances))  # beyond what arithmetic can bear
+        return scores, np.sqrt(variances, out=variances)
 
     def similarities(self, item: int) -> Floats:
         """Return the cosines of the items' factors, less the mean factors of all items."""

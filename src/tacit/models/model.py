@@ -1,19 +1,25 @@
 """The published model: anyone's own ratings in, her own predictions out."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from tacit._resources import usable_cores
 from tacit.accounting.certificate import Certificate, Verification
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError
+from tacit.models.bulk import (
+    Wanted,
+    blocks,
+    check_same_kind,
+    predict_frame,
+    recommend_frame,
+)
 from tacit.models.filters import allowed_items, named_positions
 from tacit.models.implicit import InteractionRule
 from tacit.models.own_ratings import known_positions, own_interactions, own_row
@@ -31,8 +37,6 @@ from tacit.models.top_n import best_items, without_rated
 
 __all__ = ["Model"]
 
-_BLOCK = 4096  # people scored at a time, at the most
-_SCORES = 1 << 22  # scores held at a time by each thread
 _Made = TypeVar("_Made")
 
 
@@ -240,6 +244,45 @@ class Model:
             ratings, lambda own: self._best(own, n, allowed, include_rated, order)
         )
 
+    def recommend_frame(self, ratings: Any, n: int = 10, **how: Any) -> pl.DataFrame:
+        """Return the lists of many users: a frame user, rank, item, (title,) score (and choice).
+
+        Args:
+            ratings: everyone's own ratings: a frame with columns user, item and rating (or user
+                and item), or Ratings of this model's catalogue.
+            n: how long lists are.
+            how: include_rated, by, candidates and exclude, as in `recommend`.
+        """
+        return recommend_frame(self, ratings, self.wanted(n, **how))
+
+    def wanted(
+        self,
+        n: int,
+        include_rated: bool = False,
+        by: Any = None,
+        candidates: Any = None,
+        exclude: Any = None,
+    ) -> Wanted:
+        """Return a checked description of lists, for `models.bulk`."""
+        _check_count(n)
+        self._order(by)
+        return Wanted(n, allowed_items(candidates, exclude, self.catalogue), include_rated, by)
+
+    def predict_frame(
+        self, ratings: Any, pairs: Any, *, return_std: bool = False, clip: bool = True
+    ) -> pl.DataFrame:
+        """Return predictions of many pairs: a frame user, item, score (and std), in their order.
+
+        Args:
+            ratings: as in `recommend_frame`. Someone who has none is predicted as a stranger is.
+            pairs: a frame with columns user and item; an unknown item has a score of null.
+            return_std: with a column of stds, as in `predict`.
+            clip: as in `predict`.
+        """
+        if return_std:
+            self._uncertain("return_std=True (--std)")
+        return predict_frame(self, ratings, pairs, spread=return_std, clip=clip)
+
     def with_items(self, catalogue: Catalogue) -> "Model":
         """Return the model with the items of a catalogue added, known by their features.
 
@@ -294,23 +337,8 @@ class Model:
         self, ratings: Ratings, make: Callable[[OwnRows], _Made]
     ) -> Iterator[tuple[int, _Made]]:
         """Yield (first row, what is made of a block of users' own rows), a block per thread."""
-        if not np.array_equal(ratings.catalogue.ids, self.catalogue.ids):
-            raise ConfigError(
-                "ratings are of another catalogue; read them with catalogue=model.catalogue"
-            )
-        if ratings.implicit != self.implicit:
-            raise ConfigError(
-                f"ratings with implicit={ratings.implicit} for a model with "
-                f"implicit={self.implicit}; read them with implicit={self.implicit}"
-            )
-        size = min(_BLOCK, max(1, _SCORES // max(1, len(self.catalogue))))
-        starts = range(0, ratings.n_users, size)
-        threads = usable_cores()
-        with ThreadPoolExecutor(threads) as pool:
-            for first in range(0, len(starts), threads):
-                group = starts[first : first + threads]
-                blocks = pool.map(lambda at: make(_own_rows(ratings, at, at + size)), group)
-                yield from zip(group, blocks, strict=True)
+        check_same_kind(self, ratings)
+        yield from blocks(ratings, lambda own, _: make(own))
 
     def _own(self, own_ratings: Any) -> OwnRows:
         """Return a person's own ratings, or interactions, as a row."""
@@ -415,11 +443,3 @@ def _check_switch(name: str, value: Any) -> None:
 def _check_count(n: Any) -> None:
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ConfigError(f"n={n!r}: expected a whole number of at least 1")
-
-
-def _own_rows(ratings: Ratings, start: int, stop: int) -> OwnRows:
-    """Return the rows of some users."""
-    stop = min(stop, ratings.n_users)
-    lo, hi = ratings.indptr[start], ratings.indptr[stop]
-    indptr = ratings.indptr[start : stop + 1] - lo
-    return OwnRows(indptr, ratings.items[lo:hi], ratings.values[lo:hi])

@@ -21,6 +21,8 @@ __all__ = [
     "Linear",
     "LocalRule",
     "OwnRows",
+    "Pairs",
+    "Pairwise",
     "Uncertain",
     "arrays_and_settings",
     "centred",
@@ -44,6 +46,18 @@ class OwnRows(NamedTuple):
     indptr: NDArray[np.int64]
     items: NDArray[Any]
     values: NDArray[np.float32]
+
+
+class Pairs(NamedTuple):
+    """What some people ask for: person i asks for items[starts[i] : starts[i + 1]]."""
+
+    starts: NDArray[np.int64]
+    items: NDArray[np.int64]
+
+    @property
+    def people(self) -> NDArray[np.int64]:
+        """Who asks, for each item."""
+        return np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
 
 
 class LocalRule(Protocol):
@@ -74,6 +88,15 @@ class Uncertain(Protocol):
 
 
 @runtime_checkable
+class Pairwise(Protocol):
+    """What a local rule can do besides, if it can predict some items without all others."""
+
+    def pair_scores(self, own: OwnRows, pairs: Pairs, spread: bool) -> tuple[Floats, Floats]:
+        """Return the predicted rating of each pair, and the sd of its error if `spread`."""
+        ...
+
+
+@runtime_checkable
 class Choosing(Protocol):
     """What a local rule can do besides, if it knows what people choose."""
 
@@ -83,6 +106,10 @@ class Choosing(Protocol):
 
     def ranking(self, own: OwnRows) -> Floats:
         """Return what everyone's list is ordered by, in a new array."""
+        ...
+
+    def ranked(self, scores: Floats, choice: Floats) -> Floats:
+        """Return what lists are ordered by, from everyone's `scores` and `choice`."""
         ...
 
 
