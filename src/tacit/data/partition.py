@@ -94,7 +94,7 @@ def partition(
     paths, place = files_of(source), check_folder(folder, overwrite=overwrite)
     _refuse_inputs_within(place, paths)
     count = shards or _shards_for(paths)
-    tell = progress or (lambda share: None)
+    tell = progress or _tell_nobody
     known = catalogue or Catalogue(["nothing", "yet"], public=False)
     given = None if implicit else rules.rating_range
     writer = StoreWriter(place, given, known, implicit=implicit, overwrite=overwrite)
@@ -113,6 +113,10 @@ def partition(
             tell(_FIRST_PASS + (1 - _FIRST_PASS) * (number + 1) / count)
         scratch.remove()
     return Store.open(place)
+
+
+def _tell_nobody(_share: float) -> None:
+    pass
 
 
 def _shards_for(paths: list[Path]) -> int:

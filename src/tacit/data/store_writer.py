@@ -5,6 +5,7 @@ import json
 import shutil
 from dataclasses import asdict
 from io import BytesIO
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -132,7 +133,7 @@ def write_store(ratings: Ratings, folder: str | PathLike[str], shards: int) -> S
     edges = np.linspace(0, ratings.n_users, count + 1).astype(np.int64).tolist()
     scale = None if ratings.implicit else ratings.rating_range
     writer = StoreWriter(folder, scale, ratings.catalogue, implicit=ratings.implicit)
-    for lo, hi in zip(edges[:-1], edges[1:], strict=True):
+    for lo, hi in pairwise(edges):
         writer.add(ratings.take_rows(np.arange(lo, hi)))
     return writer.close()
 
@@ -192,4 +193,3 @@ class _writing:  # noqa: N801 - it reads as a word
         if isinstance(error, OSError):
             reason = error.strerror or type(error).__name__
             raise DataError(f"store {self._folder} cannot be written: {reason}") from None
-

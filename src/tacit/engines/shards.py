@@ -1,13 +1,14 @@
 """Sums over shards of a store, in one process: what engines of stores are made of."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
 
 from tacit._parallel import parallel_map
 from tacit._resources import check_memory
+from tacit.data.ratings import Ratings
 from tacit.data.store import Store
 from tacit.errors import EngineError
 from tacit.kernels.loops import LOOPS, Loops
@@ -47,8 +48,8 @@ class ShardSums:
     ) -> BoundedSum:
         """Sum over the users of all shards; `watch` is told the share of shards that are done."""
         total: BoundedSum | None = None
-        for done, rows in enumerate(self._rows(), start=1):
-            part = statistic.bounded_sum(rows, unit, self._run(rows))
+        parts = self._each_rows(lambda rows: statistic.bounded_sum(rows, unit, self._run(rows)))
+        for done, part in enumerate(parts, start=1):
             total = part if total is None else total + part
             if watch:
                 watch(done / len(self._numbers))
@@ -65,28 +66,30 @@ class ShardSums:
             "use a form that needs no such matrix (eigen='oja'), or fewer items",
         )
 
-    def _rows(self) -> Iterator[Rows]:
-        """The rows of each shard in turn; a shard that is not kept is read while one is summed."""
+    def _each_rows(self, work: Callable[[Rows], Result]) -> Iterator[Result]:
+        """Work on the rows of each shard in turn, while the next one is read."""
         with ThreadPoolExecutor(1) as reader:
             missing = iter([number for number in self._numbers if number not in self._kept])
             coming = self._read(reader, missing)
             for number in self._numbers:
-                rows = self._kept.get(number)
-                if rows is None:
+                if number not in self._kept:
                     ratings = coming.result()
                     coming = self._read(reader, missing)
                     rows = Rows(ratings)
-                    del ratings
                     if self._keep:
                         self._kept[number] = rows
-                yield rows
-                del rows
+                    result = work(rows)
+                    del rows, ratings  # before anything waits for the next one
+                else:
+                    result = work(self._kept[number])
+                yield result
 
-    def _read(self, reader: ThreadPoolExecutor, missing: Iterator[int]):  # type: ignore[no-untyped-def]
+    def _read(
+        self, reader: ThreadPoolExecutor, missing: Iterator[int]
+    ) -> "Future[Ratings]":
+        """Begin to read the next shard that is missing; an idle wait if there is none."""
         number = next(missing, None)
-        if number is None:
-            return None
-        return reader.submit(self._store.shard, number, ids=False)
+        return Future() if number is None else reader.submit(self._store.shard, number, ids=False)
 
     def _run(self, rows: Rows) -> Run:
         """Go through users in ranges that hold about the same number of ratings."""

@@ -28,6 +28,7 @@ class StoreEngine:
     """
 
     loops: Loops = LOOPS
+    progress: Callable[[float], None] | None
 
     def __init__(
         self, threads: int | None = None, *, progress: Callable[[float], None] | None = None
@@ -35,7 +36,7 @@ class StoreEngine:
         """Set the number of threads."""
         check("threads", threads, Annotated[int, Range(1, 1024)] | None)
         self._threads = threads or usable_cores()
-        self._progress = progress
+        self.progress = progress
         self._users = 0
         self._sums: ShardSums | None = None
 
@@ -60,4 +61,4 @@ class StoreEngine:
         if self._sums is None:
             raise EngineError("the engine holds no rows: take(store) comes first")
         self._sums.check_room(statistic)
-        return self._sums.sum(statistic, unit, self._progress)
+        return self._sums.sum(statistic, unit, self.progress)

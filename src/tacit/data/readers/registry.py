@@ -15,7 +15,15 @@ from tacit.data.readers.text import HEAD, is_text, read_text, text_batches, text
 from tacit.data.tables import Choice, Table
 from tacit.errors import ConfigError, DataError
 
-__all__ = ["READERS", "Reader", "files_of", "read_batches", "read_file", "read_own_ratings", "rows_about"]
+__all__ = [
+    "READERS",
+    "Reader",
+    "files_of",
+    "read_batches",
+    "read_file",
+    "read_own_ratings",
+    "rows_about",
+]
 
 Reader = Callable[[Path, Mapping[str, Choice], frozenset[str]], Table]
 """The wanted roles of a file that is there and not empty; those in the set may be missing."""
