@@ -165,7 +165,8 @@ def _is_ours(folder: Path) -> bool:
     names = {path.name for path in folder.iterdir()}
     shards = {name for name in names if name.startswith("shard-") and name.endswith(".safetensors")}
     parts = {name for name in names if name.startswith(".") and name.endswith(".part")}
-    return names - shards - parts <= {MANIFEST, CATALOGUE, SCRATCH}
+    keys = {name for name in names if name.startswith(".fit-") and name.endswith(".key")}
+    return names - shards - parts - keys <= {MANIFEST, CATALOGUE, SCRATCH}
 
 
 def _clear(folder: Path) -> None:
