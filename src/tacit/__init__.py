@@ -28,8 +28,10 @@ if TYPE_CHECKING:
         ProjectedGradient,
     )
     from tacit.data.catalogue import Catalogue
+    from tacit.data.partition import partition
     from tacit.data.ratings import Columns, Ratings
-    from tacit.engines import ThreadEngine
+    from tacit.data.store import Store
+    from tacit.engines import StoreEngine, ThreadEngine
     from tacit.errors import (
         BudgetExceeded,
         CheckpointError,
@@ -80,6 +82,8 @@ __all__ = [
     "Recommendation",
     "SignatureError",
     "SimilarItem",
+    "Store",
+    "StoreEngine",
     "TacitError",
     "TacitWarning",
     "ThreadEngine",
@@ -87,6 +91,7 @@ __all__ = [
     "UnknownItemsWarning",
     "fit",
     "load",
+    "partition",
     "tune",
 ]
 
@@ -106,10 +111,12 @@ _HOMES = {
     "tacit.accounting.budget": ("Accounting", "Neighbours", "PrivacyBudget"),
     "tacit.data.catalogue": ("Catalogue",),
     "tacit.accounting.certificate": ("Certificate",),
-    "tacit.engines": ("ThreadEngine",),
+    "tacit.engines": ("StoreEngine", "ThreadEngine"),
     "tacit.fitting.fit": ("fit",),
     "tacit.models": ("Model", "Reason", "Recommendation", "SimilarItem", "load"),
     "tacit.data.ratings": ("Columns", "Ratings"),
+    "tacit.data.partition": ("partition",),
+    "tacit.data.store": ("Store",),
     "tacit.fitting.tune": ("tune",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

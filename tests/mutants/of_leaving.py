@@ -88,10 +88,10 @@ LEAVING = (
         "a number from the ratings on the screen, and in the log of whoever called",
         (Edit("cli/fit.py", "run",
               "model = with_bar(lambda bar: fit(rows, config, budget=budget, "
-              "progress=bar, **options))",
+              "progress=bar, **options), options['engine'])",
               "typer.echo(f'{rows.items.size} ratings', err=True)\n"
               "model = with_bar(lambda bar: fit(rows, config, budget=budget, "
-              "progress=bar, **options))"),),
+              "progress=bar, **options), options['engine'])"),),
         (COMMANDS + "[text]",),
     ),
     Mutant(

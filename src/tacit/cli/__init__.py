@@ -16,6 +16,7 @@ from tacit.cli import (
     extend,
     fit,
     info,
+    partition,
     plan,
     predict,
     recommend,
@@ -44,7 +45,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (
-    synth, plan, fit, tune, extend, predict, recommend, similar, evaluate, certificate, verify,
+    synth, partition, plan, fit, tune, extend, predict, recommend, similar, evaluate, certificate, verify,
     sign, audit, info, demo, reproduce,
 ):  # fmt: skip
     kind = WithSettings if verb in (fit, audit) else None

@@ -29,12 +29,22 @@ from tacit.cli.options import (
     UserColumn,
     show_json,
 )
+from tacit.cli.sources import (
+    Address,
+    EngineName,
+    Given,
+    Where,
+    Workers,
+    opened_store,
+    with_engine,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tacit.accounting.budget import PrivacyBudget
     from tacit.algorithms import Algorithm
+    from tacit.engines import Engine
     from tacit.models import Model
 
 __all__ = ["algorithm_of", "budget_from_options", "checked_files", "report", "run", "with_bar"]
@@ -43,7 +53,9 @@ __all__ = ["algorithm_of", "budget_from_options", "checked_files", "report", "ru
 def run(
     ratings: Annotated[
         list[str],
-        typer.Argument(metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, or a glob."),
+        typer.Argument(
+            metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, a glob, or one store."
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the model goes.")],
     rating_range: Annotated[
@@ -76,6 +88,9 @@ def run(
         Path | None, typer.Option(help="Folder that lets a killed fit go on.")
     ] = None,
     threads: Threads = None,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
@@ -90,29 +105,28 @@ def run(
 ) -> None:
     """Learn privately from ratings. Writes a model file, which may be published."""
     budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
-    config = algorithm_of(algorithm, settings or [], max_ratings, implicit=implicit)
-    _check_features(feature, items)
-    paths = checked_files(ratings, output, [items], checkpoint=checkpoint, force=force)
-    from tacit.data.catalogue import Catalogue
-    from tacit.data.ratings import Columns, Ratings
-    from tacit.engines import ThreadEngine
-
-    engine = ThreadEngine(threads)
-    rows = Ratings.from_file(
-        paths,
-        rating_range=rating_range,
-        columns=Columns(user_column, item_column, rating_column),
-        duplicates=duplicates,  # type: ignore[arg-type]  # checked there
-        catalogue=Catalogue.from_file(items, features=feature or ()) if items else None,
-        unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
-        implicit=implicit,
-    )
-    options: dict[str, Any] = {"engine": engine, "checkpoint": checkpoint}
-    options |= {"noise_seed_unsafe": noise_seed_unsafe}
+    where = Where(engine, threads, address, workers)
+    where.check()
+    columns = user_column, item_column, rating_column
+    given = Given(rating_range, columns, duplicates, items, feature, unknown_items, implicit)
+    options: dict[str, Any] = {"checkpoint": checkpoint, "noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict}
+    store = opened_store(ratings, output, checkpoint=checkpoint, force=force)
+    if store is not None:
+        given.refuse_for(store)
+    kind = store.implicit if store is not None else implicit
+    config = algorithm_of(algorithm, settings or [], max_ratings, implicit=kind)
+    if store is None:
+        _check_features(feature, items)
+        files = checked_files(ratings, output, [items], checkpoint=checkpoint, force=force)
+    rows = given.read(files) if store is None else store
     from tacit.fitting.fit import fit
 
-    model = with_bar(lambda bar: fit(rows, config, budget=budget, progress=bar, **options))
+    with with_engine(where, rows) as options["engine"]:
+        model = with_bar(
+            lambda bar: fit(rows, config, budget=budget, progress=bar, **options),
+            options["engine"],
+        )
     model.save(output, overwrite=force)
     report(model, output, as_json, explain=explain)
 
@@ -179,18 +193,33 @@ def _setting(text: str) -> tuple[str, Any]:
     return key, tuple(parsed) if isinstance(parsed, list) else parsed
 
 
-def with_bar(fit: "Callable[[Callable[[int, int], None]], Model]") -> "Model":
-    """Fit with a bar that counts releases, which are planned in advance and reveal nothing."""
+def with_bar(
+    fit: "Callable[[Callable[[int, int], None]], Model]", engine: "Engine | None" = None
+) -> "Model":
+    """Fit with a bar that counts releases, which are planned in advance and reveal nothing.
+
+    An engine that takes long for a sum tells how much of it is done, and the time left is shown.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
 
+    from tacit.engines import StoreEngine
+
+    streaming = isinstance(engine, StoreEngine)
     columns = TextColumn("releases"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    left = (TimeLeft(), TextColumn("left")) if streaming else ()
+    with Progress(*columns, *left, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
+        made = 0
 
         def progress(done: int, planned: int) -> None:
+            nonlocal made
+            made = done
             bar.update(task, completed=done, total=planned)
 
+        if isinstance(engine, StoreEngine):
+            engine.progress = lambda share: bar.update(task, completed=made + share)
         return fit(progress)
 
 

@@ -26,6 +26,15 @@ from tacit.cli.options import (
     UnknownItemsName,
     UserColumn,
 )
+from tacit.cli.sources import (
+    Address,
+    EngineName,
+    Given,
+    Where,
+    Workers,
+    opened_store,
+    with_engine,
+)
 
 if TYPE_CHECKING:
     from tacit.algorithms import Algorithm
@@ -36,12 +45,14 @@ __all__ = ["run"]
 def run(
     ratings: Annotated[
         list[str],
-        typer.Argument(metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, or a glob."),
+        typer.Argument(
+            metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, a glob, or one store."
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the model goes.")],
     rating_range: Annotated[
-        tuple[float, float], typer.Option(help="LO HI: the public range of ratings.")
-    ],
+        tuple[float, float] | None, typer.Option(help="LO HI: the public range of ratings.")
+    ] = None,
     candidate: Annotated[
         list[str] | None,
         typer.Option(
@@ -66,6 +77,9 @@ def run(
         Path | None, typer.Option(help="Folder that lets a killed search go on.")
     ] = None,
     threads: Threads = None,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
@@ -78,26 +92,27 @@ def run(
     """Choose among candidates privately and fit the best. The search is paid for, too."""
     budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
     configs = _candidates(candidate or [], candidates)
-    others = [items, candidates]
-    paths = checked_files(ratings, output, others, checkpoint=checkpoint, force=force)
-    from tacit.data.catalogue import Catalogue
-    from tacit.data.ratings import Columns, Ratings
-    from tacit.engines import ThreadEngine
-    from tacit.fitting.tune import CHOSEN, tune
-
-    engine = ThreadEngine(threads)
-    rows = Ratings.from_file(
-        paths,
-        rating_range=rating_range,
-        columns=Columns(user_column, item_column, rating_column),
-        duplicates=duplicates,  # type: ignore[arg-type]  # checked there
-        catalogue=Catalogue.from_file(items) if items else None,
-        unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
-    )
-    options: dict[str, Any] = {"share": share, "engine": engine, "checkpoint": checkpoint}
+    where = Where(engine, threads, address, workers)
+    where.check()
+    columns = user_column, item_column, rating_column
+    given = Given(rating_range, columns, duplicates, items, None, unknown_items)
+    store = opened_store(ratings, output, checkpoint=checkpoint, force=force)
+    if store is not None:
+        given.refuse_for(store)
+    else:
+        others = [items, candidates]
+        files = checked_files(ratings, output, others, checkpoint=checkpoint, force=force)
+    rows = given.read(files) if store is None else store
+    options: dict[str, Any] = {"share": share, "checkpoint": checkpoint}
     options |= {"noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict}
-    model = with_bar(lambda bar: tune(rows, configs, budget=budget, progress=bar, **options))
+    from tacit.fitting.tune import CHOSEN, tune
+
+    with with_engine(where, rows) as options["engine"]:
+        model = with_bar(
+            lambda bar: tune(rows, configs, budget=budget, progress=bar, **options),
+            options["engine"],
+        )
     model.save(output, overwrite=force)
     report(model, output, as_json)
     if not as_json:

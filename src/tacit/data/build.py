@@ -24,6 +24,7 @@ __all__ = [
     "Rules",
     "UnknownItems",
     "assembled",
+    "check_values",
     "joined",
     "stored_range",
     "with_ones",
@@ -52,6 +53,8 @@ class Rules:
     unknown_items: UnknownItems = "error"
     fewest_users: int = 2
     """A fit needs two; a local rule is content with one."""
+    part: bool = False
+    """Whether these are some users of many: then there may be one of them, or none with ratings."""
 
     @classmethod
     def checked(
@@ -169,7 +172,7 @@ def assembled(
     n_users, n_items = (None, None) if shape is None else shape
     cuts = cuts_of(table.values())
     values = pieces_of(table.pop("rating"), cuts)
-    _check_values(values, names["rating"], rules.rating_range)
+    check_values(values, names["rating"], rules.rating_range)
     users = numbered(table.pop("user"), cuts, n_users)
     items = numbered(table.pop("item"), cuts, n_items)
     if n_items is None:
@@ -185,9 +188,10 @@ def assembled(
     )
     grouped = csr.group((users.pieces, items.pieces, values), scope)
     settled = csr.settle(grouped, rules.duplicates == "mean")
-    _check_rows(settled, names, rules.duplicates)
+    _check_rows(settled, names, rules)
     known = np.flatnonzero(settled.counts) if n_users is None else np.arange(n_users)
-    _refuse_fewer_than(rules.fewest_users, names["user"], "user", known.size)
+    if not rules.part:
+        _refuse_fewer_than(rules.fewest_users, names["user"], "user", known.size)
     indptr = np.append(settled.rows.indptr[known], settled.rows.indptr[-1])
     user_ids = users.ids(known).alias("user")
     return catalogue, user_ids, settled.rows._replace(indptr=indptr)
@@ -225,15 +229,15 @@ def _in_place(items: Numbered, catalogue: Catalogue | None) -> tuple[Catalogue, 
     return catalogue, everything.astype(np.uint32)
 
 
-def _check_rows(settled: "Settled", names: Mapping[str, str], duplicates: Duplicates) -> None:
+def _check_rows(settled: "Settled", names: Mapping[str, str], rules: Rules) -> None:
     """Refuse repeated pairs, unless they are to be merged, and rows without any rating at all."""
-    if settled.repeated and duplicates == "error":
+    if settled.repeated and rules.duplicates == "error":
         raise DataError(
             f"columns {names['user']!r} and {names['item']!r}: {rows_text(settled.repeated)} with "
             "a pair of user and item given before; duplicates='last' or 'mean' merges them "
             "(on the command line: --duplicates)"
         )
-    if not settled.rows.items.size:
+    if not settled.rows.items.size and not rules.part:
         raise DataError(f"column {names['item']!r}: no row has an item of the catalogue")
 
 
@@ -243,7 +247,7 @@ def _refuse_fewer_than(least: int, name: str, role: str, found: int) -> None:
         raise DataError(f"column {name!r}: {found} {role} in all; at least {least} are needed")
 
 
-def _check_values(pieces: list[NDArray[Any]], name: str, rating_range: tuple[float, float]) -> None:
+def check_values(pieces: list[NDArray[Any]], name: str, rating_range: tuple[float, float]) -> None:
     """Refuse ratings that are NaN or out of range; float32 ratings meet the range as float32."""
     from tacit.data.csr import bad_values
 

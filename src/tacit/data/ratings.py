@@ -24,7 +24,7 @@ from tacit.data.readers.registry import files_of, read_file
 from tacit.data.tables import Choice, Columns, Table, column_of, read_frame
 from tacit.errors import ConfigError, DataError, PrivacyError
 
-__all__ = ["Columns", "Duplicates", "RatingRange", "Ratings", "UnknownItems"]
+__all__ = ["Columns", "Duplicates", "RatingRange", "Ratings", "UnknownItems", "columns_of"]
 
 _GUESS = Columns()
 
@@ -101,7 +101,7 @@ class Ratings:
                 twice count once.
         """
         rules = Rules.checked(rating_range, duplicates, catalogue, implicit, unknown_items)
-        roles = _pair(columns) if implicit else columns.roles
+        roles = columns_of(columns, implicit)
         return cls.of_tables([read_file(path, roles) for path in files_of(source)], rules)
 
     @classmethod
@@ -236,6 +236,11 @@ class Ratings:
             digest.update(f"{array.dtype} {array.size};".encode())
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
         return digest.hexdigest()
+
+
+def columns_of(columns: Columns, implicit: bool) -> dict[str, Choice]:
+    """The columns to read of a file; of interactions there is no rating to read."""
+    return _pair(columns) if implicit else columns.roles
 
 
 def _pair(columns: Columns) -> dict[str, Choice]:

@@ -1,6 +1,8 @@
-"""Where rows live and who sums over them: threads of this process; base.py is the protocol."""
+"""Where rows live and who sums over them: threads, a store, a cluster; base.py is the protocol."""
 
 from tacit.engines.base import Engine
+from tacit.engines.ray import Ray
+from tacit.engines.stored import StoreEngine
 from tacit.engines.threads import ThreadEngine
 
-__all__ = ["Engine", "ThreadEngine"]
+__all__ = ["Engine", "Ray", "StoreEngine", "ThreadEngine"]

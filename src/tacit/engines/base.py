@@ -15,7 +15,7 @@ An engine never sees a number of a sum: only the mechanism opens one. It must su
 
 from typing import Protocol
 
-from tacit.data.ratings import Ratings
+from tacit.data.store import RatingsOrStore
 from tacit.trusted.statistic import BoundedSum, Statistic
 
 __all__ = ["Engine"]
@@ -29,8 +29,8 @@ class Engine(Protocol):
         """How many users' rows it holds."""
         ...
 
-    def take(self, ratings: Ratings) -> None:
-        """Take the rows of a new fit."""
+    def take(self, ratings: RatingsOrStore) -> None:
+        """Take the rows of a new fit, or refuse what is not where it can use it."""
         ...
 
     def sum(self, statistic: Statistic, unit: float) -> BoundedSum:

@@ -8,7 +8,7 @@ import numpy as np
 from tacit._parallel import parallel_map, threads_at_most
 from tacit._resources import check_memory, usable_cores
 from tacit._validate import Range, check
-from tacit.data.ratings import Ratings
+from tacit.data.store import RatingsOrStore, Store
 from tacit.errors import EngineError
 from tacit.kernels.loops import LOOPS, Loops
 from tacit.trusted.rows import Rows, Run
@@ -44,8 +44,13 @@ class ThreadEngine:
         """How many users' rows it holds."""
         return self._rows.n_users if self._rows else 0
 
-    def take(self, ratings: Ratings) -> None:
+    def take(self, ratings: RatingsOrStore) -> None:
         """Take the rows of a new fit."""
+        if isinstance(ratings, Store):
+            raise EngineError(
+                f"ratings={ratings!r}: this engine holds rows in memory, and these are on disk; "
+                "leave engine= out, or give tacit.StoreEngine(threads)"
+            )
         with threads_at_most(self._threads):
             self._rows = Rows(ratings)
 

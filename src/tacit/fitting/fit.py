@@ -18,8 +18,8 @@ from tacit.accounting.ledger import Ledger
 from tacit.accounting.promise import Grade, grade_of, shown, weakness
 from tacit.accounting.release import Release
 from tacit.algorithms import Algorithm, Facts, Interactions, LatentFactors
-from tacit.data.ratings import Ratings
-from tacit.engines import ThreadEngine
+from tacit.data.store import RatingsOrStore, Store
+from tacit.engines import StoreEngine, ThreadEngine
 from tacit.engines.base import Engine
 from tacit.errors import ConfigError, TacitWarning
 from tacit.fitting.item_features import use_features
@@ -89,7 +89,7 @@ class Options:
 class FitContext:
     """What a plan works with: rows and where they live, the mechanism, and the public numbers."""
 
-    ratings: Ratings
+    ratings: RatingsOrStore
     engine: Engine
     mechanism: Mechanism
     facts: Facts
@@ -163,7 +163,7 @@ def plan_of(algorithm: Algorithm) -> FitPlan:
 
 
 def fit(
-    ratings: Ratings,
+    ratings: RatingsOrStore,
     algorithm: Algorithm | None = None,
     *,
     epsilon: float | None = None,
@@ -181,14 +181,14 @@ def fit(
     """Learn from ratings under joint differential privacy per user; return what may be published.
 
     Args:
-        ratings: everyone's ratings.
+        ratings: everyone's ratings: a `Ratings` in memory, or a `Store` on disk.
         algorithm: a config such as `FrankWolfe(rounds=10)`; None chooses one by public rules.
         epsilon: the privacy loss that may not be exceeded; with `delta` and `neighbours` a short
             form of `budget=PrivacyBudget(...)`.
         delta: the probability with which it may be exceeded.
         neighbours: "replace" (the number of users is public) or "add_remove".
         budget: what may be spent; None, given by name, means NO PRIVACY.
-        engine: where rows live; threads in this process by default.
+        engine: where rows live; by default threads in this process, which stream a store.
         checkpoint: a folder in which every release is made durable before it is used. The same
             call after a crash goes on with the same releases and spends nothing twice.
         numerics: "exact", or "idealised" for experiments.
@@ -210,7 +210,7 @@ def fit(
     )
     # What the rules of this package choose was not passed in, and cannot leak.
     given = [] if algorithm is None else list(given_settings(algorithm))
-    implicit = isinstance(ratings, Ratings) and ratings.implicit
+    implicit = isinstance(ratings, RatingsOrStore) and ratings.implicit
     plan = _OneFit(algorithm or automatic(implicit), given)
     check_kind(plan.algorithm, implicit)
     return run_plan(ratings, plan, budget, engine, options)
@@ -241,20 +241,20 @@ def check_kind(algorithm: Algorithm, implicit: bool) -> None:
 
 
 def run_plan(
-    ratings: Ratings,
+    ratings: RatingsOrStore,
     plan: FitPlan,
     budget: PrivacyBudget | None,
     engine: Engine | None,
     options: Options,
 ) -> Model:
     """Reserve, choose the items, make the releases, and close the book."""
-    if not isinstance(ratings, Ratings):
+    if not isinstance(ratings, RatingsOrStore):
         raise ConfigError(
             f"ratings={type(ratings).__name__}: expected tacit.Ratings, made with "
-            "Ratings.from_file, from_frame, from_sparse or from_arrays"
+            "Ratings.from_file, from_frame, from_sparse or from_arrays, or a tacit.Store"
         )
     _look_for_leaks(ratings, plan, budget, options)
-    engine = engine or ThreadEngine()
+    engine = engine or (StoreEngine() if isinstance(ratings, Store) else ThreadEngine())
     top = options.top_items
     narrow = top is not None and top < ratings.n_items
     facts = _facts(ratings, budget, top if narrow else None)
@@ -312,7 +312,7 @@ def _reasons_not_private(options: Options) -> tuple[str, ...]:
 
 
 def _look_for_leaks(
-    ratings: Ratings, plan: FitPlan, budget: PrivacyBudget | None, options: Options
+    ratings: RatingsOrStore, plan: FitPlan, budget: PrivacyBudget | None, options: Options
 ) -> None:
     """Look at what the caller passed in, never at the ratings themselves."""
     given: list[tuple[str, Any]] = [("rating_range", float(end)) for end in ratings.rating_range]
@@ -324,7 +324,7 @@ def _look_for_leaks(
         warn_of_leaks(given, strict=options.strict, catalogue_public=public)
 
 
-def _facts(ratings: Ratings, budget: PrivacyBudget | None, top: int | None) -> Facts:
+def _facts(ratings: RatingsOrStore, budget: PrivacyBudget | None, top: int | None) -> Facts:
     protected = budget is not None and budget.neighbours is Neighbours.ADD_REMOVE
     users = None if protected else ratings.n_users
     return Facts(top or ratings.n_items, ratings.rating_range, users, budget)
@@ -363,7 +363,7 @@ def _warn_of_a_weak_promise(budget: PrivacyBudget | None, options: Options) -> N
         )
 
 
-def _public(ratings: Ratings, facts: Facts) -> dict[str, str]:
+def _public(ratings: RatingsOrStore, facts: Facts) -> dict[str, str]:
     lo, hi = facts.rating_range
     public = {"rating range": f"{lo:g} to {hi:g}, given by the caller"}
     if ratings.implicit:
@@ -374,7 +374,7 @@ def _public(ratings: Ratings, facts: Facts) -> dict[str, str]:
     return public
 
 
-def _catalogue_line(ratings: Ratings, n_items: int) -> str:
+def _catalogue_line(ratings: RatingsOrStore, n_items: int) -> str:
     """Say where the catalogue comes from."""
     if ratings.catalogue.public:
         line = f"{ratings.n_items} items, a public list given by the caller"
@@ -390,7 +390,7 @@ def _catalogue_line(ratings: Ratings, n_items: int) -> str:
 
 @contextlib.contextmanager
 def _journal(
-    ratings: Ratings, plan: FitPlan, budget: PrivacyBudget | None, options: Options
+    ratings: RatingsOrStore, plan: FitPlan, budget: PrivacyBudget | None, options: Options
 ) -> Iterator[Journal | None]:
     """Open the checkpoint of this very fit, if one was asked for."""
     if options.checkpoint is None:

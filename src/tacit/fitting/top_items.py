@@ -5,10 +5,10 @@ from numpy.typing import NDArray
 
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
-from tacit.data.ratings import Ratings
+from tacit.data.store import RatingsOrStore
 from tacit.trusted.mechanism import Mechanism
-from tacit.trusted.selection import restricted
 from tacit.trusted.statistics import ItemCounts
+from tacit.trusted.views import ChosenItems, seen
 
 __all__ = ["COUNTS", "COUNT_SHARE", "narrowed", "reserve_counts", "top_items"]
 
@@ -24,10 +24,10 @@ def reserve_counts(ledger: Ledger, n_items: int) -> Ledger:
     return ledger.part(1 - COUNT_SHARE)
 
 
-def narrowed(mechanism: Mechanism, ratings: Ratings, top: int) -> Ratings:
+def narrowed(mechanism: Mechanism, ratings: RatingsOrStore, top: int) -> RatingsOrStore:
     """Release the counts, and return the ratings of the `top` items that they show."""
     counts = mechanism.release(COUNTS, ItemCounts(ratings.n_items))
-    return restricted(ratings, top_items(counts, top))
+    return seen(ratings, ChosenItems(top_items(counts, top)))
 
 
 def top_items(counts: NDArray[np.float64], top: int) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms import Algorithm, Facts
-from tacit.data.ratings import Ratings
+from tacit.data.store import RatingsOrStore
 from tacit.engines.base import Engine
 from tacit.errors import ConfigError
 from tacit.fitting.fit import (
@@ -35,6 +35,7 @@ from tacit.fitting.provenance import given_settings
 from tacit.models import Model
 from tacit.models.rules import LocalRule
 from tacit.trusted.statistics import HeldOutLosses, Holdout
+from tacit.trusted.views import NotHeldOut, seen
 
 __all__ = ["CHOSEN", "LOSSES", "describe", "tune"]
 
@@ -49,7 +50,7 @@ _MOST = 50
 
 
 def tune(
-    ratings: Ratings,
+    ratings: RatingsOrStore,
     candidates: Iterable[Algorithm],
     *,
     epsilon: float | None = None,
@@ -76,7 +77,7 @@ def tune(
     is post-processing of the release "held-out losses" (HeldOutLosses).
 
     Args:
-        ratings: everyone's ratings.
+        ratings: as in `fit`.
         candidates: configs such as `FrankWolfe(rounds=5)`: at least two. They are public: write
             them down before you look at the ratings.
         epsilon: as in `fit`; it covers the search and the fit together.
@@ -105,7 +106,7 @@ def tune(
     check("share", share, Annotated[float, Range(0, 1, "()")])
     check("holdout_seed", holdout_seed, Seed)
     search = _Search(_candidates(candidates), float(share), Holdout(_HELD_OUT, holdout_seed))
-    if isinstance(ratings, Ratings) and ratings.implicit:
+    if isinstance(ratings, RatingsOrStore) and ratings.implicit:
         raise ConfigError(
             "ratings: these are interactions (implicit=True), and tune compares errors of ratings; "
             "use fit"
@@ -171,7 +172,7 @@ class _Search:
 
     def _best(self, context: FitContext, trials: list[Ledger], ledger: Ledger) -> int:
         """Fit every candidate to what is not held out; return the best on what is."""
-        context.engine.take(self.holdout.rest(context.ratings))
+        context.engine.take(seen(context.ratings, NotHeldOut(self.holdout)))
         rules = tuple(
             candidate.run(context.mechanism.within(trial), context.facts)
             for candidate, trial in zip(self.candidates, trials, strict=True)

@@ -10,8 +10,9 @@ two readers could take for different numbers (a field given twice, a number too 
 type) is refused.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -66,19 +67,31 @@ class Footer:
     path: Path
     chunks: Sequence[_Chunk]
 
-    def check_columns(self, names: Collection[str]) -> None:
-        """Look at the headers of all pages of some columns; a DataError if they cannot be right."""
+    def check_columns(self, names: Collection[str], *, in_groups: bool = False) -> None:
+        """Look at the headers of all pages of some columns; a DataError if they cannot be right.
+
+        `in_groups` says that a group of rows is read at a time: then each must fit into memory.
+        """
         wanted = {name.encode() for name in names}
         chunks = [chunk for chunk in self.chunks if chunk.name in wanted]
-        size, room = sum(chunk.values * chunk.width for chunk in chunks), physical_memory()
+        at_once = partial(_largest, times=len(wanted)) if in_groups else sum
+        size, room = at_once(chunk.values * chunk.width for chunk in chunks), physical_memory()
         try:
             if size <= room:
                 with self.path.open("rb", buffering=0) as file:
-                    size = sum(_check_pages(file, chunk) for chunk in chunks)
+                    size = at_once(_check_pages(file, chunk) for chunk in chunks)
         except (OSError, Unsound):
             raise _trouble(self.path) from None
         if size > room:
             raise DataError(f"{self.path}: says that it holds more than fits into memory")
+
+    def rows(self, name: str) -> int:
+        """How many rows there are, by a column that is in no list."""
+        return sum(chunk.values for chunk in self.chunks if chunk.name == name.encode())
+
+
+def _largest(sizes: Iterable[int], times: int) -> int:
+    return max(sizes, default=0) * times
 
 
 def checked_footer(path: Path) -> Footer:

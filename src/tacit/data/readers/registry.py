@@ -4,18 +4,26 @@ To add a format, write a function like `read_parquet` in a file of its own, and 
 in `READERS`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
 import polars as pl
 
-from tacit.data.readers.parquet import read_parquet
-from tacit.data.readers.text import HEAD, is_text, read_text
+from tacit.data.readers.parquet import parquet_batches, parquet_rows, read_parquet
+from tacit.data.readers.text import HEAD, is_text, read_text, text_batches, text_rows
 from tacit.data.tables import Choice, Table
 from tacit.errors import ConfigError, DataError
 
-__all__ = ["READERS", "Reader", "files_of", "read_file", "read_own_ratings"]
+__all__ = [
+    "READERS",
+    "Reader",
+    "files_of",
+    "read_batches",
+    "read_file",
+    "read_own_ratings",
+    "rows_about",
+]
 
 Reader = Callable[[Path, Mapping[str, Choice], frozenset[str]], Table]
 """The wanted roles of a file that is there and not empty; those in the set may be missing."""
@@ -40,6 +48,28 @@ def read_file(
 ) -> Table:
     """The wanted roles of one CSV, TSV, `::`-separated or Parquet file."""
     return _reader_of(path, _head_of(path))(path, wanted, optional)
+
+
+def read_batches(
+    path: Path, wanted: Mapping[str, Choice], rows: int, scratch: Path
+) -> Iterator[tuple[Table, float]]:
+    """The wanted roles of one file, a part at a time, with the share that was read so far.
+
+    A reader that knows no parts gives the whole file at once. `scratch` is a private folder.
+    """
+    reader = _reader_of(path, _head_of(path))
+    if reader is read_parquet:
+        yield from parquet_batches(path, wanted, rows)
+    elif reader is read_text:
+        yield from text_batches(path, wanted, scratch)
+    else:
+        yield reader(path, wanted, frozenset()), 1.0
+
+
+def rows_about(path: Path) -> int:
+    """About how many rows a file has, without reading it."""
+    parquet = _reader_of(path, _head_of(path)) is read_parquet
+    return parquet_rows(path) if parquet else text_rows(path)
 
 
 def _reader_of(path: Path, head: bytes) -> Reader:

@@ -14,10 +14,11 @@ The readers' own error texts quote what they read, so they stop here.
 import codecs
 import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 import polars as pl
 
@@ -34,7 +35,7 @@ from tacit.data.tables import (
 )
 from tacit.errors import DataError
 
-__all__ = ["HEAD", "is_text", "read_text", "written_ids"]
+__all__ = ["HEAD", "is_text", "read_text", "text_batches", "text_rows", "written_ids"]
 
 Types = Mapping[int, pl.DataType]
 
@@ -52,6 +53,8 @@ _WHOLE = re.compile(r"(0|-?[1-9][0-9]*)(\.0*)?")
 _WITH_POINT = r"^(0|-?[1-9][0-9]*)\.0*$"
 _DIGITS: dict[type[pl.DataType], int] = {pl.Int64: 18, pl.Float64: 15}
 """How many digits these types hold, whatever the digits."""
+_BATCH = 1 << 26
+"""Bytes of a text that are read at a time, where it may be larger than memory."""
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 
 
@@ -86,6 +89,76 @@ def read_text(path: Path, wanted: Mapping[str, Choice], optional: frozenset[str]
     places = _places(layout, wanted, optional)
     columns = _read_columns(layout, {k: kind_of(role) for role, k in places.items()})
     return {role: columns[k] for role, k in places.items()}
+
+
+def text_batches(
+    path: Path, wanted: Mapping[str, Choice], scratch: Path
+) -> Iterator[tuple[Table, float]]:
+    """The wanted roles, some lines at a time, each with the share of the file that was read.
+
+    Every batch of lines goes through a file in the folder `scratch`, which is the caller's to keep
+    private. Ids are judged one by one, so batches give the same ids as the whole file.
+    """
+    with path.open("rb") as stream:
+        head = stream.read(HEAD)
+        layout = _layout_of(path, head)
+        places = _places(layout, wanted, frozenset())
+        kinds = {k: kind_of(role) for role, k in places.items()}
+        start, size = _start(head, layout.skip), path.stat().st_size
+        stream.seek(start)
+        for lines in _whole_lines(path, stream, quoted=layout.separator != "::"):
+            start += len(lines)
+            if lines.strip():
+                columns = _read_columns_of(layout, lines, kinds, scratch)
+                yield {role: columns[k] for role, k in places.items()}, start / size
+
+
+def _read_columns_of(
+    layout: Layout, lines: bytes, kinds: Mapping[int, Kind], scratch: Path
+) -> dict[int, pl.Series]:
+    """Read the columns of some lines, by way of a file; messages name the file they are from."""
+    piece = scratch / "lines.txt"
+    try:
+        piece.write_bytes(lines)
+        return _read_columns(replace(layout, path=piece, skip=0), kinds)
+    except DataError as error:
+        raise DataError(str(error).replace(str(piece), str(layout.path))) from None
+    finally:
+        piece.unlink(missing_ok=True)
+
+
+def _whole_lines(path: Path, stream: IO[bytes], *, quoted: bool) -> Iterator[bytes]:
+    """The rest of a file in batches that end where a line ends, and no quotation is open."""
+    rest = b""
+    while block := stream.read(_BATCH):
+        rest += block
+        end = _last_line_end(rest, quoted)
+        if not end and len(rest) > 4 * _BATCH:
+            raise DataError(f"{path}: lines that cannot be read (quotes or encoding)")
+        if end:
+            yield rest[:end]
+            rest = rest[end:]
+    if rest:
+        yield rest
+
+
+def _last_line_end(block: bytes, quoted: bool) -> int:
+    """Where the last whole line ends; 0 if there is none."""
+    if not quoted or b'"' not in block:
+        return block.rfind(b"\n") + 1
+    import numpy as np
+
+    text = np.frombuffer(block, np.uint8)
+    outside = np.cumsum(text == ord('"')) % 2 == 0
+    ends = np.flatnonzero(outside & (text == ord("\n")))
+    return int(ends[-1]) + 1 if ends.size else 0
+
+
+def text_rows(path: Path) -> int:
+    """About how many rows a text table has, by the length of its first lines."""
+    with path.open("rb") as stream:
+        head = stream.read(HEAD)
+    return -(-path.stat().st_size * max(1, head.count(b"\n")) // max(1, len(head)))
 
 
 def is_text(head: bytes) -> bool:

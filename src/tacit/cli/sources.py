@@ -1,0 +1,138 @@
+"""Where ratings come from and where they are summed: files or a store, threads or a cluster."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tacit.data.ratings import Ratings
+    from tacit.data.store import RatingsOrStore, Store
+    from tacit.engines import Engine
+
+__all__ = ["Address", "EngineName", "Given", "Where", "Workers", "opened_store", "with_engine"]
+
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", help="Where rows are summed: threads, store or ray; what fits, if left out."
+    ),
+]
+Address = Annotated[
+    str | None, typer.Option(help="With --engine ray: the cluster, auto or HOST:PORT.")
+]
+Workers = Annotated[
+    int | None, typer.Option(help="With --engine ray: how many processes hold rows.")
+]
+
+
+@dataclass(frozen=True)
+class Where:
+    """What the options say about where rows are summed."""
+
+    engine: str | None
+    threads: int | None
+    address: str | None = None
+    workers: int | None = None
+
+    def check(self) -> None:
+        """Refuse an engine that there is not, and options of another one."""
+        from tacit.errors import ConfigError
+
+        if self.engine not in (None, "threads", "store", "ray"):
+            raise ConfigError(f"--engine {self.engine}: expected threads, store or ray")
+        for name, value in (("--address", self.address), ("--workers", self.workers)):
+            if value is not None and self.engine != "ray":
+                raise ConfigError(f"{name} {value}: only --engine ray has it; give that too")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the options say about files of ratings; a store knows all of it."""
+
+    rating_range: tuple[float, float] | None
+    columns: tuple[str | None, str | None, str | None]
+    duplicates: str
+    items: Path | None
+    feature: list[str] | None
+    unknown_items: str
+    implicit: bool = False
+
+    def read(self, paths: Sequence[Path]) -> "Ratings":
+        """Read the files."""
+        from tacit.data.catalogue import Catalogue
+        from tacit.data.ratings import Columns, Ratings
+
+        items = self.items
+        return Ratings.from_file(
+            paths,
+            rating_range=self.rating_range,
+            columns=Columns(*self.columns),
+            duplicates=self.duplicates,  # type: ignore[arg-type]  # checked there
+            catalogue=Catalogue.from_file(items, features=self.feature or ()) if items else None,
+            unknown_items=self.unknown_items,  # type: ignore[arg-type]  # checked there
+            implicit=self.implicit,
+        )
+
+    def refuse_for(self, store: "Store") -> None:
+        """Refuse what was laid down when the store was made."""
+        from tacit.errors import ConfigError
+
+        named: dict[str, Any] = {
+            "--rating-range": self.rating_range,
+            "--user-column": self.columns[0],
+            "--item-column": self.columns[1],
+            "--rating-column": self.columns[2],
+            "--items": self.items,
+            "--feature": self.feature,
+            "--implicit": self.implicit or None,
+            "--duplicates": None if self.duplicates == "error" else self.duplicates,
+            "--unknown-items": None if self.unknown_items == "error" else self.unknown_items,
+        }
+        for name, value in named.items():
+            if value is not None:
+                raise ConfigError(
+                    f"{name}: the store {store.folder} was made with its own; leave the option "
+                    "out, or make the store anew with tacit partition"
+                )
+
+
+def opened_store(
+    ratings: list[str], output: Path, *, checkpoint: Path | None, force: bool
+) -> "Store | None":
+    """Open the store, if it is one folder that was given; None if it is files."""
+    from tacit._outputs import Kind, Output, check_outputs
+    from tacit.data.store import Store, is_store
+    from tacit.errors import ConfigError
+
+    stores = [each for each in ratings if is_store(each)]
+    if not stores:
+        return None
+    if len(ratings) > 1:
+        raise ConfigError(f"{stores[0]}: a store is fitted by itself; give one, or files")
+    store = Store.open(stores[0])
+    inputs = sorted(store.folder.iterdir())
+    model = Output("--output", output, Kind.MODEL)
+    check_outputs([model], inputs, checkpoint=checkpoint, force=force)
+    if output.resolve().is_relative_to(store.folder.resolve()):
+        raise ConfigError(f"--output {output}: it lies in the store, which is private")
+    return store
+
+
+@contextmanager
+def with_engine(where: Where, rows: "RatingsOrStore") -> Iterator["Engine"]:
+    """Make the engine that was asked for, or the one that fits; end what it has started."""
+    from tacit.data.store import Store
+    from tacit.engines import Ray, StoreEngine, ThreadEngine
+
+    stored = isinstance(rows, Store)
+    if where.engine == "ray":
+        with Ray(address=where.address, workers=where.workers) as cluster:
+            yield cluster
+    elif where.engine == "store" or (where.engine is None and stored):
+        yield StoreEngine(where.threads)
+    else:
+        yield ThreadEngine(where.threads)
