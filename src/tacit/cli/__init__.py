@@ -13,6 +13,7 @@ from tacit.cli import (
     data,
     demo,
     evaluate,
+    export_web,
     extend,
     fit,
     info,
@@ -20,6 +21,7 @@ from tacit.cli import (
     predict,
     recommend,
     reproduce,
+    serve,
     sign,
     similar,
     synth,
@@ -45,10 +47,11 @@ app = typer.Typer(
 )
 for verb in (
     synth, plan, fit, tune, extend, predict, recommend, similar, evaluate, certificate, verify,
-    sign, audit, info, demo, reproduce,
+    sign, audit, info, demo, serve, export_web, reproduce,
 ):  # fmt: skip
     kind = WithSettings if verb in (fit, audit) else None
-    app.command(verb.__name__.rpartition(".")[2], cls=kind)(verb.run)
+    name = verb.__name__.rpartition(".")[2].replace("_", "-")
+    app.command(name, cls=kind)(verb.run)
 app.add_typer(data.app, name="data", help="The named datasets: list, info, get.")
 
 

@@ -21,8 +21,8 @@ def recommended(model: Model, asked: Any) -> dict[str, Any]:
         asked.n,
         include_rated=asked.include_rated,
         by=asked.by,
-        candidates=asked.candidates,
-        exclude=asked.exclude,
+        candidates=_as_text(asked.candidates),
+        exclude=_as_text(asked.exclude),
         because=asked.because,
     )
     stds: list[float | None] = [None] * len(found)
@@ -79,7 +79,7 @@ def _own(model: Model, asked: Any) -> tuple[Any, int]:
         if asked.ratings:
             raise ConfigError("ratings: this model knows interactions only; give touched=[item...]")
         places = _places(model, asked.touched)
-        known = [item for item, at in zip(asked.touched, places, strict=True) if at >= 0]
+        known = [str(item) for item, at in zip(asked.touched, places, strict=True) if at >= 0]
         return known, len(places) - len(known)
     if asked.touched:
         raise ConfigError("touched: this model knows ratings; give ratings={item: rating}")
@@ -101,7 +101,12 @@ def _places(model: Model, items: list[Any]) -> list[int]:
     """Return places in the catalogue, -1 for unknown items; ids may be numbers or text."""
     if not items:
         return []
-    return [int(at) for at in model.catalogue.positions([str(item) for item in items])]
+    return [int(at) for at in model.catalogue.positions(_as_text(items) or [])]
+
+
+def _as_text(items: list[Any] | None) -> list[str] | None:
+    """Return ids as text, which the catalogue compares them as; a list may mix both kinds."""
+    return None if items is None else [str(item) for item in items]
 
 
 def _stds(model: Model, own: Any, items: list[Any]) -> list[float | None]:

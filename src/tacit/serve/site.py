@@ -21,8 +21,8 @@ _CHECKOUT = Path(__file__).parents[3]
 _MARK = ".tacit-site"
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'none'; "
-    "base-uri 'none'; form-action 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'none'; "
+    "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 """What the page may load: its own programs and style. It may connect to nothing."""
 
