@@ -207,7 +207,7 @@ class Page {
     if (!reasons) return [make("p", {}, "This kind of model mixes all your ratings; there are too many to take apart here.")];
     const usual = row.baseline === undefined
       ? "What would change if you had not rated it:"
-      : `Without your ratings it would be ${this.model.implicit ? percent(row.baseline) : shown(row.baseline, this.scale)}. What weighs most:`;
+      : `Before your ratings count it is at ${this.model.implicit ? percent(row.baseline) : shown(row.baseline, this.scale)}. What moves it most:`;
     return [make("p", {}, usual), reasonsList(reasons, this.scale)];
   }
 

@@ -131,7 +131,7 @@ function checkDigest(bytes, start, stated) {
   }
   const place = new TextDecoder("latin1").decode(bytes.subarray(0, start)).indexOf(stated);
   if (place < 0) throw new ModelFileError("it has no digest of its content, which its format requires");
-  const blanked = bytes.slice();
+  const blanked = new Uint8Array(bytes); // a copy: slice() of a Buffer of Node would be a view
   blanked.set(new TextEncoder().encode(BLANK), place + "sha256:".length);
   if (`sha256:${sha256(blanked)}` !== stated) {
     throw new ModelFileError("its content does not match its digest; it was damaged or changed: get it again");

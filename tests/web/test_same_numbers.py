@@ -11,8 +11,8 @@ import pytest
 
 import tacit
 from tacit.models.registry import _KINDS
-from tests.contracts.test_algorithms import CASES, QUICK
 from tests.conftest import ratings_for
+from tests.contracts.test_algorithms import CASES, QUICK
 from tests.web.node import answers, needs_node
 
 pytestmark = needs_node
@@ -71,7 +71,7 @@ def fitted() -> dict[str, tacit.Model]:
     ratings = ratings_for(1, users=250, items=25, per_user=9)
     models = {}
     for name in sorted(QUICK):
-        models[name] = tacit.fit(ratings, CASES[name], epsilon=20.0, delta=1e-3)
+        models[name] = tacit.fit(ratings, CASES[name], epsilon=4.0, delta=1e-4)
         models[f"{name}, no noise"] = tacit.fit(ratings, CASES[name], budget=None)
     touched = tacit.Ratings.from_arrays(
         np.repeat(np.arange(200), 6),
@@ -80,7 +80,7 @@ def fitted() -> dict[str, tacit.Model]:
         implicit=True,
         catalogue=tacit.Catalogue(list(range(18))),
     )
-    models["interactions"] = tacit.fit(touched, epsilon=20.0, delta=1e-3)
+    models["interactions"] = tacit.fit(touched, epsilon=4.0, delta=1e-4)
     models["interactions, no noise"] = tacit.fit(touched, budget=None)
     models["ridge, own scale"] = tacit.fit(
         ratings, tacit.FrankWolfe(rounds=3, shift=False, local="ridge"), budget=None

@@ -110,8 +110,9 @@ def _as_text(items: list[Any] | None) -> list[str] | None:
 
 
 def _stds(model: Model, own: Any, items: list[Any]) -> list[float | None]:
-    stds = model.predict(own, items=items, return_std=True)[1] if items else []
-    return [_finite(std) for std in stds]
+    if not items:
+        return []
+    return [_finite(std) for std in model.predict(own, items=items, return_std=True)[1]]
 
 
 def _finite(value: Any) -> float | None:

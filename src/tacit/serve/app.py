@@ -119,9 +119,7 @@ def _add_questions(app: FastAPI, holder: Holder, metrics: Metrics, asked: Reques
     add("predict", predicted, (asked.predict, asked.predict_batch, Predictions))
 
 
-def _or_why_not(
-    answer: Callable[..., dict[str, Any]], model: Any, asked: Any
-) -> dict[str, Any]:
+def _or_why_not(answer: Callable[..., dict[str, Any]], model: Any, asked: Any) -> dict[str, Any]:
     """Answer one of a batch; what is wrong with it is not the others' fault."""
     try:
         return answer(model, asked)

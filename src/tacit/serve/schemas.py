@@ -99,7 +99,7 @@ class Requests:
     """The shapes of requests, with a server's limits in them."""
 
     def __init__(self, limits: Limits) -> None:
-        ids = Annotated[list[ItemId], Field(max_length=limits.ratings)]
+        ids: Any = Annotated[list[ItemId], Field(max_length=limits.ratings)]
         own: dict[str, Any] = {
             "ratings": (
                 Annotated[
@@ -113,22 +113,20 @@ class Requests:
                 Field(default_factory=list),
             ),
         }
-        count = Annotated[int, Field(ge=1, le=limits.items)]
-        self.recommend: Any = create_model(
-            "RecommendRequest",
-            __base__=_Given,
-            **own,
-            n=(count, 10),
-            by=(Literal["rating", "choice"] | None, None),
-            include_rated=(bool, False),
-            std=(bool, False),
-            because=(bool, False),
-            candidates=(ids | None, None),
-            exclude=(ids | None, None),
-        )
-        self.predict: Any = create_model(
-            "PredictRequest", __base__=_Given, **own, items=(ids | None, None), std=(bool, False)
-        )
+        count: Any = Annotated[int, Field(ge=1, le=limits.items)]
+        order: Any = Literal["rating", "choice"] | None
+        asked: dict[str, Any] = own | {
+            "n": (count, 10),
+            "by": (order, None),
+            "include_rated": (bool, False),
+            "std": (bool, False),
+            "because": (bool, False),
+            "candidates": (ids | None, None),
+            "exclude": (ids | None, None),
+        }
+        wanted: dict[str, Any] = own | {"items": (ids | None, None), "std": (bool, False)}
+        self.recommend: Any = create_model("RecommendRequest", __base__=_Given, **asked)
+        self.predict: Any = create_model("PredictRequest", __base__=_Given, **wanted)
         self.recommend_batch: Any = self._batch("RecommendBatch", self.recommend, limits)
         self.predict_batch: Any = self._batch("PredictBatch", self.predict, limits)
 

@@ -1,4 +1,4 @@
-"""The page as files: the programs of the folder `web`, and one model in a form that a page can load.
+"""The page as files: the programs of the folder `web`, and a model in a form that a page can load.
 
 The page may connect to nothing, from its first byte: its content-security policy has `connect-src
 'none'`. So the model does not come by a request of the page's program. It is a module of its own,
@@ -40,10 +40,10 @@ def page_files() -> dict[str, bytes]:
 
 
 def model_module(content: bytes) -> bytes:
-    """Return a module of the bytes of a model file.
+    r"""Return a module of the bytes of a model file.
 
     >>> model_module(b"tea")
-    b'export default "dGVh";\\n'
+    b'export default "dGVh";\n'
     """
     return b'export default "' + base64.b64encode(content) + b'";\n'
 
