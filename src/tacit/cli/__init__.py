@@ -13,6 +13,7 @@ from tacit.cli import (
     data,
     demo,
     evaluate,
+    export_web,
     extend,
     fit,
     info,
@@ -21,6 +22,7 @@ from tacit.cli import (
     predict,
     recommend,
     reproduce,
+    serve,
     sign,
     similar,
     synth,
@@ -45,11 +47,14 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (
-    synth, partition, plan, fit, tune, extend, predict, recommend, similar, evaluate, certificate, verify,
-    sign, audit, info, demo, reproduce,
+    synth, partition, plan, fit, tune, extend,
+    predict, recommend, similar, evaluate,
+    certificate, verify, sign, audit, info,
+    demo, serve, export_web, reproduce,
 ):  # fmt: skip
     kind = WithSettings if verb in (fit, audit) else None
-    app.command(verb.__name__.rpartition(".")[2], cls=kind)(verb.run)
+    name = verb.__name__.rpartition(".")[2].replace("_", "-")
+    app.command(name, cls=kind)(verb.run)
 app.add_typer(data.app, name="data", help="The named datasets: list, info, get.")
 
 

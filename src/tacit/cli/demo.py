@@ -70,6 +70,30 @@ def run(
         overwrite=True,
     )
     _say(f"wrote {files['model']} and {files['report']}")
+    typer.echo(
+        f"To try it yourself, on this machine alone:  tacit serve {files['model']}\n"
+        f"As files for any web host:  tacit export-web {files['model']} -o {folder / 'site'}"
+    )
+
+
+def learn_quickly(folder: Path) -> Path:
+    """Return the model that an earlier demo left in a folder, or learn one there."""
+    from tacit.data.catalogue import Catalogue
+    from tacit.data.ratings import Ratings
+    from tacit.fitting.fit import fit
+
+    there = folder / "model.tacit"
+    if (folder / ".tacit-demo").is_file() and there.is_file():
+        return there
+    typer.echo("learning from 100000 synthetic users with epsilon = 1 ...", err=True)
+    files = _make_files(folder, 100_000, False)
+    train = Ratings.from_file(
+        files["train"],
+        rating_range="synthetic-tastes",
+        catalogue=Catalogue.from_file(files["items"]),
+    )
+    fit(train, epsilon=1.0).save(files["model"], overwrite=True)
+    return files["model"]
 
 
 def _make_files(folder: Path, users: int, force: bool) -> dict[str, Path]:
