@@ -27,15 +27,18 @@ if TYPE_CHECKING:
         NoisyGradient,
         ProjectedGradient,
     )
+    from tacit.book import Book
     from tacit.data.catalogue import Catalogue
     from tacit.data.ratings import Columns, Ratings
     from tacit.engines import ThreadEngine
     from tacit.errors import (
+        BookError,
         BudgetExceeded,
         CheckpointError,
         ConfigError,
         DataError,
         EngineError,
+        LifetimeExceeded,
         ModelFileError,
         PrivacyError,
         PrivacyLeakWarning,
@@ -54,6 +57,8 @@ __all__ = [
     "SVD",
     "Accounting",
     "ApproximateFrankWolfe",
+    "Book",
+    "BookError",
     "BudgetExceeded",
     "Catalogue",
     "Certificate",
@@ -66,6 +71,7 @@ __all__ = [
     "FrankWolfe",
     "Interactions",
     "LatentFactors",
+    "LifetimeExceeded",
     "Model",
     "ModelFileError",
     "Moments",
@@ -104,6 +110,7 @@ _HOMES = {
         "SVD",
     ),
     "tacit.accounting.budget": ("Accounting", "Neighbours", "PrivacyBudget"),
+    "tacit.book": ("Book",),
     "tacit.data.catalogue": ("Catalogue",),
     "tacit.accounting.certificate": ("Certificate",),
     "tacit.engines": ("ThreadEngine",),

@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli import (
     audit,
+    book,
     certificate,
     data,
     demo,
@@ -49,6 +50,9 @@ for verb in (
 ):  # fmt: skip
     kind = WithSettings if verb in (fit, audit) else None
     app.command(verb.__name__.rpartition(".")[2], cls=kind)(verb.run)
+app.add_typer(
+    book.app, name="book", help="Lifetime budgets: new, show, plan, export, verify, merge."
+)
 app.add_typer(data.app, name="data", help="The named datasets: list, info, get.")
 
 

@@ -10,14 +10,13 @@ import typer
 from tacit.cli.options import (
     AccountingName,
     AsJson,
-    Delta,
+    BookOption,
     Duplicates,
     FeatureNames,
     Force,
     Implicit,
     ItemColumn,
     ItemsPath,
-    NeighboursName,
     NoiseSeed,
     NoPrivacy,
     RatingColumn,
@@ -53,10 +52,16 @@ def run(
     epsilon: Annotated[
         float | None, typer.Option(help="The privacy loss that may not be exceeded.")
     ] = None,
-    delta: Delta = 1e-6,
-    neighbours: NeighboursName = "replace",
+    delta: Annotated[
+        float | None,
+        typer.Option(help="... except with this probability; 1e-6, or that of --book."),
+    ] = None,
+    neighbours: Annotated[
+        str | None, typer.Option(help="replace (default, or that of --book) or add_remove.")
+    ] = None,
     accounting: AccountingName = "exact",
     no_privacy: NoPrivacy = False,
+    book: BookOption = None,
     items: ItemsPath = None,
     feature: FeatureNames = None,
     unknown_items: UnknownItemsName = "error",
@@ -89,30 +94,35 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Learn privately from ratings. Writes a model file, which may be published."""
-    budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
+    from tacit.fitting.booked import book_of, reserved, terms_of
+
+    opened = book_of(book)
+    terms = terms_of(opened, delta, neighbours)
+    budget = budget_from_options(epsilon, *terms, accounting, no_privacy=no_privacy)
     config = algorithm_of(algorithm, settings or [], max_ratings, implicit=implicit)
     _check_features(feature, items)
-    paths = checked_files(ratings, output, [items], checkpoint=checkpoint, force=force)
+    paths = checked_files(ratings, output, [items, book], checkpoint=checkpoint, force=force)
     from tacit.data.catalogue import Catalogue
     from tacit.data.ratings import Columns, Ratings
     from tacit.engines import ThreadEngine
+    from tacit.fitting.fit import fit
 
     engine = ThreadEngine(threads)
-    rows = Ratings.from_file(
-        paths,
-        rating_range=rating_range,
-        columns=Columns(user_column, item_column, rating_column),
-        duplicates=duplicates,  # type: ignore[arg-type]  # checked there
-        catalogue=Catalogue.from_file(items, features=feature or ()) if items else None,
-        unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
-        implicit=implicit,
-    )
     options: dict[str, Any] = {"engine": engine, "checkpoint": checkpoint}
     options |= {"noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict}
-    from tacit.fitting.fit import fit
-
-    model = with_bar(lambda bar: fit(rows, config, budget=budget, progress=bar, **options))
+    with reserved(opened, budget, checkpoint, ()) as place:
+        rows = Ratings.from_file(
+            paths,
+            rating_range=rating_range,
+            columns=Columns(user_column, item_column, rating_column),
+            duplicates=duplicates,  # type: ignore[arg-type]  # checked there
+            catalogue=Catalogue.from_file(items, features=feature or ()) if items else None,
+            unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
+            implicit=implicit,
+        )
+        options |= {"budget": budget, "book": place}
+        model = with_bar(lambda bar: fit(rows, config, progress=bar, **options))
     model.save(output, overwrite=force)
     report(model, output, as_json, explain=explain)
 
