@@ -264,7 +264,8 @@ def run_plan(
     ledger = Ledger(budget)
     rest = reserve_counts(ledger, ratings.n_items) if narrow else ledger
     run = plan.reserve(rest, facts)
-    public = _public(ratings, facts) | public_line(options.book)
+    public = _public(ratings, facts)
+    public |= public_line(options.book)
     engine.take(ratings)
     with _journal(ratings, plan, budget, options) as journal:
         mechanism = _mechanism(engine, ledger, journal, options)
