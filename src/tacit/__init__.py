@@ -27,17 +27,20 @@ if TYPE_CHECKING:
         NoisyGradient,
         ProjectedGradient,
     )
+    from tacit.book import Book
     from tacit.data.catalogue import Catalogue
     from tacit.data.partition import partition
     from tacit.data.ratings import Columns, Ratings
     from tacit.data.store import Store
     from tacit.engines import StoreEngine, ThreadEngine
     from tacit.errors import (
+        BookError,
         BudgetExceeded,
         CheckpointError,
         ConfigError,
         DataError,
         EngineError,
+        LifetimeExceeded,
         ModelFileError,
         PrivacyError,
         PrivacyLeakWarning,
@@ -56,6 +59,8 @@ __all__ = [
     "SVD",
     "Accounting",
     "ApproximateFrankWolfe",
+    "Book",
+    "BookError",
     "BudgetExceeded",
     "Catalogue",
     "Certificate",
@@ -68,6 +73,7 @@ __all__ = [
     "FrankWolfe",
     "Interactions",
     "LatentFactors",
+    "LifetimeExceeded",
     "Model",
     "ModelFileError",
     "Moments",
@@ -109,6 +115,7 @@ _HOMES = {
         "SVD",
     ),
     "tacit.accounting.budget": ("Accounting", "Neighbours", "PrivacyBudget"),
+    "tacit.book": ("Book",),
     "tacit.data.catalogue": ("Catalogue",),
     "tacit.accounting.certificate": ("Certificate",),
     "tacit.engines": ("StoreEngine", "ThreadEngine"),

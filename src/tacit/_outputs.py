@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tacit.errors import ConfigError
 
-__all__ = ["Kind", "Output", "check_outputs", "check_replaceable"]
+__all__ = ["Kind", "Output", "check_outputs", "check_replaceable", "is_of_kind"]
 
 _HEAD = 1 << 16
 _LARGEST_HEADER = 1 << 24
@@ -34,6 +34,7 @@ class Kind(Enum):
     AUDIT = "an audit of tacit"
     PICTURE = "a picture drawn by matplotlib"
     RESULTS = "a page or a table of tacit reproduce"
+    LIFETIME = "a lifetime certificate of tacit"
     RATINGS = "ratings or a list of items"
 
 
@@ -150,6 +151,7 @@ _RECOGNISED: dict[Kind, Callable[[bytes, Path], bool]] = {
     Kind.AUDIT: _is_audit,
     Kind.PICTURE: _is_picture,
     Kind.RESULTS: _is_results,
+    Kind.LIFETIME: lambda head, _: b'"format": "tacit-lifetime/' in head[:200],
     Kind.RATINGS: lambda _head, _path: False,
 }
 

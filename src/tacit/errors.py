@@ -6,6 +6,8 @@
     │   └── UnknownItemsError  ratings of items that are not in the catalogue
     ├── PrivacyError         something that would break the promise
     │   └── BudgetExceeded   a release that costs more than what is left
+    │       └── LifetimeExceeded  a fit that would pass the limit of its lifetime book
+    ├── BookError            a lifetime book that is damaged, an old copy, or in use
     ├── CheckpointError      a checkpoint folder of another fit, or a damaged one
     ├── ModelFileError       a file that is not a sound model
     ├── SignatureError       no signature, or not one of this file by this key
@@ -20,11 +22,13 @@ It never holds a rating, a user id or a number computed from ratings.
 """
 
 __all__ = [
+    "BookError",
     "BudgetExceeded",
     "CheckpointError",
     "ConfigError",
     "DataError",
     "EngineError",
+    "LifetimeExceeded",
     "ModelFileError",
     "PrivacyError",
     "PrivacyLeakWarning",
@@ -87,6 +91,25 @@ class BudgetExceeded(PrivacyError):  # noqa: N818 - it reads as a sentence
         )
         self.asked = asked
         self.left = left
+
+
+class LifetimeExceeded(BudgetExceeded):
+    """A fit would pass what its book allows in a lifetime, or in a year.
+
+    Attributes:
+        asked: cost of the refused fit, as a squared mu.
+        left: what the book still had, as a squared mu.
+    """
+
+    def __init__(self, message: str, *, asked: float, left: float) -> None:
+        """Say what was asked for, what is left and what that would buy."""
+        PrivacyError.__init__(self, message)
+        self.asked = asked
+        self.left = left
+
+
+class BookError(TacitError):
+    """A lifetime book cannot be used: damaged, an old copy, of another kind, or in use."""
 
 
 class CheckpointError(TacitError):

@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli import (
     audit,
+    book,
     certificate,
     data,
     demo,
@@ -55,6 +56,9 @@ for verb in (
     kind = WithSettings if verb in (fit, audit) else None
     name = verb.__name__.rpartition(".")[2].replace("_", "-")
     app.command(name, cls=kind)(verb.run)
+app.add_typer(
+    book.app, name="book", help="Lifetime budgets: new, show, plan, export, verify, merge."
+)
 app.add_typer(data.app, name="data", help="The named datasets: list, info, get.")
 
 

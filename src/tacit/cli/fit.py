@@ -10,14 +10,13 @@ import typer
 from tacit.cli.options import (
     AccountingName,
     AsJson,
-    Delta,
+    BookOption,
     Duplicates,
     FeatureNames,
     Force,
     Implicit,
     ItemColumn,
     ItemsPath,
-    NeighboursName,
     NoiseSeed,
     NoPrivacy,
     RatingColumn,
@@ -65,10 +64,16 @@ def run(
     epsilon: Annotated[
         float | None, typer.Option(help="The privacy loss that may not be exceeded.")
     ] = None,
-    delta: Delta = 1e-6,
-    neighbours: NeighboursName = "replace",
+    delta: Annotated[
+        float | None,
+        typer.Option(help="... except with this probability; 1e-6, or that of --book."),
+    ] = None,
+    neighbours: Annotated[
+        str | None, typer.Option(help="replace (default, or that of --book) or add_remove.")
+    ] = None,
     accounting: AccountingName = "exact",
     no_privacy: NoPrivacy = False,
+    book: BookOption = None,
     items: ItemsPath = None,
     feature: FeatureNames = None,
     unknown_items: UnknownItemsName = "error",
@@ -104,7 +109,11 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Learn privately from ratings. Writes a model file, which may be published."""
-    budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
+    from tacit.fitting.booked import book_of, reserved, terms_of
+
+    opened = book_of(book)
+    terms = terms_of(opened, delta, neighbours)
+    budget = budget_from_options(epsilon, *terms, accounting, no_privacy=no_privacy)
     where = Where(engine, threads, address, workers)
     where.check()
     columns = user_column, item_column, rating_column
@@ -118,15 +127,16 @@ def run(
     config = algorithm_of(algorithm, settings or [], max_ratings, implicit=kind)
     if store is None:
         _check_features(feature, items)
-        files = checked_files(ratings, output, [items], checkpoint=checkpoint, force=force)
-    rows = given.read(files) if store is None else store
+        files = checked_files(ratings, output, [items, book], checkpoint=checkpoint, force=force)
     from tacit.fitting.fit import fit
 
-    with with_engine(where, rows) as options["engine"]:
-        model = with_bar(
-            lambda bar: fit(rows, config, budget=budget, progress=bar, **options),
-            options["engine"],
-        )
+    with reserved(opened, budget, checkpoint, ()) as options["book"]:
+        rows = given.read(files) if store is None else store
+        with with_engine(where, rows) as options["engine"]:
+            model = with_bar(
+                lambda bar: fit(rows, config, budget=budget, progress=bar, **options),
+                options["engine"],
+            )
     model.save(output, overwrite=force)
     report(model, output, as_json, explain=explain)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AccountingName",
     "AsJson",
+    "BookOption",
     "Delta",
     "Duplicates",
     "FeatureNames",
@@ -85,6 +86,10 @@ Strict = Annotated[
 Implicit = Annotated[
     bool,
     typer.Option("--implicit", help="There are no ratings, only users and what they touched."),
+]
+BookOption = Annotated[
+    Path | None,
+    typer.Option("--book", help="The lifetime book of these people; it pays before data is read."),
 ]
 Delta = Annotated[float, typer.Option(help="... except with this probability.")]
 NeighboursName = Annotated[str, typer.Option(help="replace or add_remove.")]

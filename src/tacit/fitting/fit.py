@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Protocol
 
 from tacit._blas import blas_for
 from tacit._resources import usable_cores
@@ -18,10 +18,13 @@ from tacit.accounting.ledger import Ledger
 from tacit.accounting.promise import Grade, grade_of, shown, weakness
 from tacit.accounting.release import Release
 from tacit.algorithms import Algorithm, Facts, Interactions, LatentFactors
+from tacit.book import Book, Reservation
 from tacit.data.store import RatingsOrStore, Store
 from tacit.engines import StoreEngine, ThreadEngine
 from tacit.engines.base import Engine
 from tacit.errors import ConfigError, TacitWarning
+from tacit.fitting.booked import book_of, public_line, reserved, terms_of, watched
+from tacit.fitting.budgets import NOT_GIVEN, NotGiven, budget_of
 from tacit.fitting.item_features import use_features
 from tacit.fitting.provenance import given_settings, warn_of_leaks
 from tacit.fitting.top_items import COUNTS, narrowed, reserve_counts
@@ -47,13 +50,6 @@ __all__ = [
 ]
 
 
-class NotGiven:
-    """Tells a budget that was left out from `budget=None`, which asks for no privacy."""
-
-
-NOT_GIVEN: Final = NotGiven()
-
-
 @dataclass(frozen=True)
 class Options:
     """How a fit is carried out, whatever it fits."""
@@ -65,6 +61,7 @@ class Options:
     top_items: int | None
     strict: bool
     observer: Observer | None = None
+    book: Reservation | None = None
 
     @classmethod
     def checked(
@@ -167,8 +164,8 @@ def fit(
     algorithm: Algorithm | None = None,
     *,
     epsilon: float | None = None,
-    delta: float = 1e-6,
-    neighbours: str = "replace",
+    delta: float | None = None,
+    neighbours: str | None = None,
     budget: PrivacyBudget | NotGiven | None = NOT_GIVEN,
     engine: Engine | None = None,
     checkpoint: str | PathLike[str] | None = None,
@@ -177,6 +174,7 @@ def fit(
     progress: Callable[[int, int], None] | None = None,
     top_items: int | None = None,
     strict: bool = False,
+    book: Book | Reservation | str | PathLike[str] | None = None,
 ) -> Model:
     """Learn from ratings under joint differential privacy per user; return what may be published.
 
@@ -185,8 +183,9 @@ def fit(
         algorithm: a config such as `FrankWolfe(rounds=10)`; None chooses one by public rules.
         epsilon: the privacy loss that may not be exceeded; with `delta` and `neighbours` a short
             form of `budget=PrivacyBudget(...)`.
-        delta: the probability with which it may be exceeded.
-        neighbours: "replace" (the number of users is public) or "add_remove".
+        delta: the probability with which it may be exceeded; 1e-6, or that of the book.
+        neighbours: "replace" (the number of users is public; the default without a book) or
+            "add_remove".
         budget: what may be spent; None, given by name, means NO PRIVACY.
         engine: where rows live; by default threads in this process, which stream a store.
         checkpoint: a folder in which every release is made durable before it is used. The same
@@ -198,8 +197,11 @@ def fit(
             twentieth of the budget; None, or as many as there are: all items, and no count.
         strict: whether a setting that looks computed from the ratings, or a catalogue taken from
             them, is an error; otherwise the former is a PrivacyLeakWarning.
+        book: the lifetime book of these people, or its path: what this fit costs is reserved in it
+            before anything is computed, and a fit that would pass its limit is refused.
     """
-    budget = budget_of(budget, epsilon, delta, neighbours)
+    book = book_of(book)
+    budget = budget_of(budget, epsilon, *terms_of(book, delta, neighbours))
     options = Options.checked(
         numerics,
         noise_seed_unsafe,
@@ -213,7 +215,8 @@ def fit(
     implicit = isinstance(ratings, RatingsOrStore) and ratings.implicit
     plan = _OneFit(algorithm or automatic(implicit), given)
     check_kind(plan.algorithm, implicit)
-    return run_plan(ratings, plan, budget, engine, options)
+    with reserved(book, budget, checkpoint, _reasons_not_private(options)) as reservation:
+        return run_plan(ratings, plan, budget, engine, replace(options, book=reservation))
 
 
 def automatic(implicit: bool = False) -> Algorithm:
@@ -264,6 +267,7 @@ def run_plan(
     rest = reserve_counts(ledger, ratings.n_items) if narrow else ledger
     run = plan.reserve(rest, facts)
     public = _public(ratings, facts)
+    public |= public_line(options.book)
     engine.take(ratings)
     blas = blas_for(facts.n_items, getattr(engine, "threads", usable_cores()))
     with blas, _journal(ratings, plan, budget, options) as journal:
@@ -280,6 +284,8 @@ def run_plan(
         sources=({"catalogue": COUNTS} if narrow else {}) | outcome.sources,
         method=Method.of(outcome.algorithm),
     )
+    if options.book is not None:
+        options.book.close(certificate)
     rule, releases = outcome.rule, len(ledger.entries)
     bare = replace(ratings.catalogue, features=None)
     model = Model(rule, bare, ratings.rating_range, certificate, releases)
@@ -297,7 +303,7 @@ def _mechanism(
         noise,
         numerics=options.numerics,
         journal=journal,
-        progress=options.progress,
+        progress=watched(options.book, ledger, options.progress),
         observer=options.observer,
     )
 
@@ -417,24 +423,6 @@ def settings_of(algorithm: Algorithm) -> dict[str, Any]:
 
 def _digest(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-
-
-def budget_of(
-    budget: PrivacyBudget | NotGiven | None, epsilon: float | None, delta: float, neighbours: str
-) -> PrivacyBudget | None:
-    """Return the budget that a caller gave, in either form; None if no privacy is wanted."""
-    if isinstance(budget, NotGiven):
-        if epsilon is None:
-            raise ConfigError(
-                "give epsilon=..., or budget=PrivacyBudget(...); "
-                "budget=None, by name, asks for a model that is NOT PRIVATE"
-            )
-        return PrivacyBudget(epsilon, delta, neighbours, Accounting.EXACT)  # type: ignore[arg-type]
-    if epsilon is not None:
-        raise ConfigError("give either epsilon=... or budget=..., not both")
-    if budget is not None and not isinstance(budget, PrivacyBudget):
-        raise ConfigError(f"budget={budget!r}: expected a PrivacyBudget, or None for no privacy")
-    return budget
 
 
 def _numerics(numerics: str) -> Numerics:

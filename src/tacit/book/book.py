@@ -1,0 +1,225 @@
+"""Book: one lifetime budget for everything that is ever learned from one population."""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tacit.accounting.budget import Neighbours, PrivacyBudget, mu_of
+from tacit.accounting.certificate import Certificate
+from tacit.book import counter, statement
+from tacit.book.account import ROUNDING, Account, FitRecord, Terms, account_of
+from tacit.book.events import FIRST, Event, next_event, now
+from tacit.book.memory import digest_of
+from tacit.book.refusal import refusal
+from tacit.book.reservation import Reservation, token_of, write_token
+from tacit.book.store import Store, Writer
+from tacit.errors import BookError, ConfigError
+
+__all__ = ["Book"]
+
+_KINDS = ("fit", "refit", "tune")
+
+
+class Book:
+    """One durable file for one population: what was spent, for what, and how much is left.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> book = Book.new(f"{folder.name}/people.book", epsilon=1.0)
+    >>> with book.reserve(PrivacyBudget(0.1)) as fit:
+    ...     round(book.spent_epsilon, 3), round(book.left_epsilon, 3)
+    (0.1, 0.993)
+    >>> round(book.spent_epsilon, 3)  # nothing was drawn
+    0.0
+
+    *Guarantee:* fits of one book together cost at most its lifetime budget, whatever each of them
+    was chosen by (docs/privacy/proofs.md, Lemma 32). It knows public numbers only.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        """Open a book that is there, and check its chain and its counter."""
+        self.path = Path(path)
+        self._store = Store(self.path)
+        self.terms: Terms = self.account().terms
+
+    @classmethod
+    def new(
+        cls,
+        path: str | PathLike[str],
+        *,
+        epsilon: float,
+        delta: float = 1e-6,
+        neighbours: str = "replace",
+        yearly_epsilon: float | None = None,
+    ) -> "Book":
+        """Open a new book; its terms never change."""
+        budget = PrivacyBudget(epsilon, delta, neighbours)  # type: ignore[arg-type]  # checked there
+        if yearly_epsilon is not None and PrivacyBudget(yearly_epsilon).epsilon > budget.epsilon:
+            raise ConfigError(
+                f"yearly_epsilon={yearly_epsilon:g}: expected at most the epsilon of a lifetime, "
+                f"{budget.epsilon:g}"
+            )
+        terms = Terms(
+            uuid.uuid4().hex, budget.epsilon, budget.delta, budget.neighbours, yearly_epsilon
+        )
+        return cls.write(path, [{"event": "opened", **terms.to_json()}])
+
+    @classmethod
+    def write(cls, path: str | PathLike[str], contents: Iterable[Mapping[str, Any]]) -> "Book":
+        """Make a new file of these events, dated now."""
+        target = Path(path)
+        if counter.counter_path(target).exists():
+            raise BookError(
+                f"{counter.counter_path(target)} is there: {target} was a book before; put it "
+                "back, or give another name"
+            )
+        events: list[Event] = []
+        for content in contents:
+            events.append(next_event(events, content))
+        account_of(events)
+        Store.create(target, events)
+        counter.advance(target, events[-1])
+        return cls(target)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that all fits of the book have."""
+        return self.terms.neighbours
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of a lifetime."""
+        return self.terms.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta of a lifetime."""
+        return self.terms.delta
+
+    @property
+    def spent_epsilon(self) -> float:
+        """The epsilon of all fits so far together, at the book's delta."""
+        return self.account().spent_epsilon
+
+    @property
+    def left_epsilon(self) -> float:
+        """The epsilon of the largest fit that may still be made now."""
+        account = self.account()
+        return account.epsilon_for(min(account.left, account.left_this_year(now())))
+
+    @property
+    def fits(self) -> tuple[FitRecord, ...]:
+        """Every fit, in order."""
+        return self.account().fits
+
+    def account(self) -> Account:
+        """Return what the book comes to now."""
+        events = self._store.events()
+        counter.compare(self.path, events)
+        return account_of(events)
+
+    def reserve(
+        self,
+        budget: PrivacyBudget,
+        *,
+        kind: str = "fit",
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> Reservation:
+        """Set the whole budget of a fit aside, or refuse; nothing is read or drawn before.
+
+        A checkpoint folder that belongs to a fit of this book is that fit: it is not paid twice.
+
+        Raises:
+            LifetimeExceeded: the fit would pass the limit of a lifetime, or of a year.
+        """
+        self._check(budget, kind)
+        with self._store.writing() as writer:
+            account = self._checked(writer)
+            record = None if checkpoint is None else token_of(checkpoint, account, budget)
+            if record is not None:
+                return Reservation(self, record, resumed=True)
+            cost = mu_of(budget.epsilon, budget.delta) ** 2
+            self._refuse(account, cost, budget, now())
+            name = uuid.uuid4().hex
+            if checkpoint is not None:
+                write_token(checkpoint, self.terms.population, name)
+            event = next_event(
+                writer.events,
+                {
+                    "event": "reserved", "fit": name, "kind": kind, "cost": cost,
+                    "epsilon": budget.epsilon, "delta": budget.delta,
+                    "checkpoint": checkpoint is not None,
+                },
+            )  # fmt: skip
+            writer.add(event)
+            record = account_of(writer.events).fits[-1]
+        counter.advance(self.path, event)
+        return Reservation(self, record, resumed=False)
+
+    def add(self, what: Mapping[str, Any], memory: dict[str, bytes] | None = None) -> None:
+        """Add an event, and what is remembered with it; the sum of all events must stay sound."""
+        content = dict(what)
+        if memory is not None:
+            content["memory"] = digest_of(memory)
+        with self._store.writing() as writer:
+            self._checked(writer)
+            event = next_event(writer.events, content)
+            writer.add(event)
+            account_of(writer.events)
+            if memory is not None:
+                writer.remember(memory)
+        counter.advance(self.path, event)
+
+    def memory(self) -> dict[str, bytes]:
+        """Return what refits remember: noisy releases, by name, as the book's chain knows them."""
+        found = self._store.memory()
+        known = FIRST
+        for event in self.account().events:
+            known = event.content.get("memory", known)
+        if known != (digest_of(found) if found else FIRST):
+            raise BookError(f"book {self.path}: what refits remember is not what was written")
+        return found
+
+    def certificate(self) -> dict[str, Any]:
+        """Return the lifetime certificate, from which anyone can recompute the total."""
+        return statement.to_json(self.account())
+
+    def text(self) -> str:
+        """Return the lifetime certificate for a person."""
+        return statement.to_text(self.account(), now())
+
+    def verify(self, certificates: Mapping[str, Certificate] | None = None) -> list[str]:
+        """Check the file, the chain, the counter, every sum; say which models are not in it."""
+        self._store.check()
+        self.memory()
+        return statement.problems_of(self.account(), certificates or {})
+
+    def _check(self, budget: PrivacyBudget, kind: str) -> None:
+        if kind not in _KINDS:
+            raise ConfigError(f"kind={kind!r}: expected one of {', '.join(_KINDS)}")
+        if budget.neighbours is not self.neighbours:
+            raise ConfigError(
+                f"neighbours={budget.neighbours.value!r}: the book {self.path} counts for "
+                f"{self.neighbours.value!r}, and costs of two relations cannot be added; fit with "
+                f"neighbours={self.neighbours.value!r} (on the command line: --neighbours)"
+            )
+
+    def _checked(self, writer: Writer) -> Account:
+        counter.compare(self.path, writer.events)
+        account = account_of(writer.events)
+        if account.terms != self.terms:
+            raise BookError(f"book {self.path} was exchanged for another one while it was in use")
+        return account
+
+    def _refuse(
+        self, account: Account, cost: float, budget: PrivacyBudget, moment: datetime
+    ) -> None:
+        """Raise an error if a cost would pass a limit."""
+        terms = account.terms
+        years = account.left_this_year(moment)
+        room = min(account.left + ROUNDING * terms.limit, years + ROUNDING * terms.yearly_limit)
+        if not cost <= room:
+            raise refusal(str(self.path), account, cost, budget, years)

@@ -1,0 +1,79 @@
+"""The counter beside a book: how far it had come, to tell a copy that was put back from it.
+
+`people.book.count` holds the number of events and the last digest. A book with fewer events than
+its counter, or with another event at that number, is an old copy or one that went another way.
+"""
+
+import json
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from tacit._atomic import write_durably
+from tacit.book.events import Event
+from tacit.errors import BookError, TacitWarning
+
+__all__ = ["advance", "compare", "counter_path"]
+
+_MOST = 4096  # bytes of a counter
+
+
+def counter_path(book: Path) -> Path:
+    """Return the name of a book's counter."""
+    return book.with_name(f"{book.name}.count")
+
+
+def compare(book: Path, events: Sequence[Event]) -> None:
+    """Refuse a book that its counter knows to have been further, or to have gone another way."""
+    found = _read(book)
+    if found is None:
+        if len(events) > 1:
+            warnings.warn(
+                f"book {book} has no counter {counter_path(book).name} beside it: whether it is an "
+                "old copy cannot be told; the counter is begun anew",
+                TacitWarning,
+                stacklevel=3,
+            )
+        return
+    count, digest = found
+    if count > len(events):
+        raise BookError(
+            f"book {book} has {len(events)} events and its counter knows of {count}: it is an old "
+            "copy, and what was spent since is missing; put the newest copy back"
+        )
+    if events[count - 1].digest != digest:
+        raise BookError(
+            f"book {book} has another event {count} than its counter: it is a copy that went its "
+            "own way; bring both together with `tacit book merge`"
+        )
+
+
+def advance(book: Path, last: Event) -> None:
+    """Write down how far the book has come; never back."""
+    found = _read(book)
+    if found is None or found[0] < last.number:
+        content = {"format": "tacit-book-counter/1", "count": last.number, "digest": last.digest}
+        try:
+            write_durably(counter_path(book), json.dumps(content).encode(), owner_only=True)
+        except OSError as error:
+            warnings.warn(
+                f"the counter {counter_path(book)} cannot be written ({error.strerror}); the book "
+                "itself is as it should be, but an old copy of it may not be told from it",
+                TacitWarning,
+                stacklevel=3,
+            )
+
+
+def _read(book: Path) -> tuple[int, str] | None:
+    path = counter_path(book)
+    try:
+        with path.open("rb") as file:
+            content = json.loads(file.read(_MOST))
+        count, digest = content["count"], content["digest"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        raise BookError(f"the counter {path} cannot be read; see docs/lifetime.md") from None
+    if type(count) is not int or not isinstance(digest, str) or count < 1:
+        raise BookError(f"the counter {path} cannot be read; see docs/lifetime.md")
+    return count, digest

@@ -1,0 +1,162 @@
+"""tacit book: the lifetime budget of one population: open, show, plan, export, verify, merge."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.options import AsJson, Force, show_json
+
+if TYPE_CHECKING:
+    from tacit.accounting.certificate import Certificate
+
+__all__ = ["app"]
+
+app = typer.Typer(rich_markup_mode=None)
+
+BookPath = Annotated[Path, typer.Argument(metavar="BOOK", help="A lifetime book (people.book).")]
+_LARGEST = 1 << 30  # bytes of an exported book
+
+
+@app.callback(invoke_without_command=True)
+def _root(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def new(
+    book: Annotated[Path, typer.Argument(metavar="BOOK", help="The new file (people.book).")],
+    epsilon: Annotated[float, typer.Option(help="The privacy loss of all fits together.")],
+    delta: Annotated[float, typer.Option(help="... except with this probability.")] = 1e-6,
+    neighbours: Annotated[
+        str, typer.Option(help="replace or add_remove; all fits have the same.")
+    ] = "replace",
+    yearly_epsilon: Annotated[
+        float | None, typer.Option(help="At most this much in any 365 days.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open the book of one population. Its terms never change."""
+    from tacit.book import Book
+
+    opened = Book.new(
+        book, epsilon=epsilon, delta=delta, neighbours=neighbours, yearly_epsilon=yearly_epsilon
+    )
+    if as_json:
+        show_json({"book": str(book), **opened.terms.to_json()})
+        return
+    typer.echo(opened.text())
+    typer.echo(f"\nwrote {book}; keep it, and {book.name}.count beside it, with the ratings")
+
+
+@app.command()
+def show(book: BookPath, as_json: AsJson = False) -> None:
+    """Say what was spent, for what, and what is left: the lifetime certificate."""
+    from tacit.book import Book
+    from tacit.book.statement import show_form
+
+    found = Book(book)
+    if as_json:
+        show_json({"book": str(book), **show_form(found.account())})
+        return
+    typer.echo(found.text())
+
+
+@app.command()
+def export(
+    book: BookPath,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the JSON goes.")],
+    force: Force = False,
+) -> None:
+    """Write the lifetime certificate as JSON. It may be published: it has public numbers only."""
+    from tacit._atomic import write_durably
+    from tacit._outputs import Kind, Output, check_outputs
+    from tacit.book import Book
+
+    check_outputs([Output("--output", output, Kind.LIFETIME)], [book], force=force)
+    content = json.dumps(Book(book).certificate(), indent=1)
+    write_durably(output, content.encode() + b"\n")
+    typer.echo(f"wrote {output}")
+
+
+@app.command()
+def verify(
+    book: Annotated[
+        Path, typer.Argument(metavar="BOOK", help="A book, or what `tacit book export` wrote.")
+    ],
+    model: Annotated[
+        list[Path] | None,
+        typer.Option("--model", help="A published model that must be in it; may be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute the total from the releases. Exit code 1 if it does not hold."""
+    from tacit.accounting.budget import epsilon_of
+    from tacit.book import Book
+    from tacit.book.statement import problems_of
+
+    models = _certificates(model or [])
+    if _exported(book):
+        account = _read_export(book)
+        problems = problems_of(account, models)
+    else:
+        opened = Book(book)
+        problems, account = opened.verify(models), opened.account()
+    count = sum(fit.state != "cancelled" for fit in account.fits)
+    spent = epsilon_of(account.spent**0.5, account.terms.delta)
+    if as_json:
+        show_json({
+            "holds": not problems, "problems": problems, "epsilon": account.terms.epsilon,
+            "delta": account.terms.delta, "spent_epsilon": spent, "fits": count,
+        })  # fmt: skip
+    else:
+        typer.echo(
+            f"{count} fits give epsilon {spent:.6g} together; the promise is "
+            f"{account.terms.epsilon:g} at delta {account.terms.delta:g}"
+        )
+        for problem in problems:
+            typer.echo(f"  {problem}")
+        typer.echo("it does NOT hold" if problems else "it holds")
+    if problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+def merge(
+    books: Annotated[list[Path], typer.Argument(metavar="BOOKS...", help="Two books or more.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The new book.")],
+) -> None:
+    """Bring books of one population together. Their fits count in one sum from then on."""
+    from tacit.book import Book
+    from tacit.book.merging import merge as merged
+
+    made = merged([Book(path) for path in books], output)
+    typer.echo(made.text())
+    typer.echo(f"\nwrote {output}; use it alone from now on, and put the others away")
+
+
+def _certificates(paths: list[Path]) -> "dict[str, Certificate]":
+    from tacit.models import load
+
+    return {str(path): load(path).certificate for path in paths}
+
+
+def _exported(path: Path) -> bool:
+    from tacit._outputs import Kind, is_of_kind
+
+    return is_of_kind(path, Kind.LIFETIME)
+
+
+def _read_export(path: Path) -> Any:
+    from tacit.book.statement import from_json
+    from tacit.errors import BookError
+
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise BookError(f"{path} is larger than a lifetime certificate may be")
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        raise BookError(f"{path} cannot be read as a lifetime certificate") from None
+    return from_json(content)
