@@ -1,7 +1,7 @@
 """Text tables: separator and header judged from the first lines, columns read by position.
 
-Fields are separated by `::`, a tab, a comma, a semicolon or a bar; the text is UTF-8. A first line
-without any number is a header.
+Fields are separated by `::`, a tab, a comma, a semicolon or a bar; the text is UTF-8, or UTF-16
+with a byte order mark. A first line without any number is a header.
 
 Every id is judged by itself, whatever else is in its column: a whole number is that number,
 with or without a point and zeros after it (`12`, `12.0`); anything else is text as it is written,
@@ -11,16 +11,18 @@ files are read as numbers at once where every id is plainly one; that gives the 
 The readers' own error texts quote what they read, so they stop here.
 """
 
-import codecs
 import csv
+import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import polars as pl
 
+from tacit.data.readers.encoding import as_utf8, remedy, whole_text
 from tacit.data.tables import (
     KINDS,
     READER_ERRORS,
@@ -34,7 +36,7 @@ from tacit.data.tables import (
 )
 from tacit.errors import DataError
 
-__all__ = ["HEAD", "is_text", "read_text", "written_ids"]
+__all__ = ["HEAD", "read_content", "read_text", "written_ids"]
 
 Types = Mapping[int, pl.DataType]
 
@@ -68,11 +70,22 @@ class Layout:
     """Fields of the first line that is not blank."""
     sample: Sequence[Sequence[str]]
     """Fields of the first lines of values."""
+    content: bytes | None = None
+    """All of the text, where the file itself is packed or of another encoding."""
 
     @property
     def width(self) -> int:
         """How many fields a line has."""
         return len(self.first)
+
+    @property
+    def size(self) -> int:
+        """How many bytes of text there are."""
+        return self.path.stat().st_size if self.content is None else len(self.content)
+
+    def open(self) -> BinaryIO:
+        """Open the text."""
+        return self.path.open("rb") if self.content is None else io.BytesIO(self.content)
 
     def name(self, place: int) -> str:
         """What messages call the column at a position."""
@@ -82,18 +95,23 @@ class Layout:
 def read_text(path: Path, wanted: Mapping[str, Choice], optional: frozenset[str]) -> Table:
     """The wanted roles of a text table."""
     with path.open("rb") as stream:
-        layout = _layout_of(path, stream.read(HEAD))
+        head = stream.read(HEAD)
+    return read_content(path, as_utf8(path, head, HEAD), wanted, optional)
+
+
+def read_content(
+    path: Path, content: bytes | None, wanted: Mapping[str, Choice], optional: frozenset[str]
+) -> Table:
+    """The wanted roles of a text table: of the file, or of UTF-8 that was made of it."""
+    if content is None:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD)
+    else:
+        head = content[:HEAD]
+    layout = replace(_layout_of(path, head), content=content)
     places = _places(layout, wanted, optional)
     columns = _read_columns(layout, {k: kind_of(role) for role, k in places.items()})
     return {role: columns[k] for role, k in places.items()}
-
-
-def is_text(head: bytes) -> bool:
-    """Whether the first bytes of a file can be UTF-8 text."""
-    try:
-        return "\0" not in codecs.getincrementaldecoder("utf-8-sig")().decode(head)
-    except UnicodeDecodeError:
-        return False
 
 
 def _places(
@@ -151,7 +169,10 @@ def _read_columns(layout: Layout, kinds: Mapping[int, Kind]) -> dict[int, pl.Ser
     if frame is None or _maybe_short(layout, frame):
         _refuse_misshapen(layout)
     if frame is None:
-        raise DataError(f"{layout.path}: lines that cannot be read (quotes or encoding)")
+        raise DataError(
+            f"{layout.path}: lines that cannot be read: a quote that does not end, or signs that "
+            f"are not UTF-8. {remedy(layout.path)}"
+        )
     columns = {k: frame.get_column(str(k)).alias(layout.name(k)) for k in kinds}
     return {k: _tidy(column, kinds[k]) for k, column in columns.items()}
 
@@ -202,9 +223,7 @@ def _is_number(field: str) -> bool:
 
 def _lines(path: Path, head: bytes) -> list[str]:
     """The whole lines in the first bytes of a file."""
-    if not is_text(head):
-        raise DataError(f"{path}: neither UTF-8 text nor Parquet (unpack or convert it first)")
-    lines = codecs.getincrementaldecoder("utf-8-sig")().decode(head).split("\n")
+    lines = whole_text(path, head).split("\n")
     if len(head) == HEAD:
         lines.pop()
     if not lines:
@@ -241,7 +260,7 @@ def _seen(layout: Layout, place: int) -> pl.DataType:
 
 def _written_plainly(layout: Layout, source: Path | bytes, types: Types) -> bool:
     """Whether a large file writes all of these ids as its first lines do, which is as numbers."""
-    if layout.path.stat().st_size < _LARGE:
+    if layout.size < _LARGE:
         return False
     import numpy as np
 
@@ -275,9 +294,9 @@ def _sign(layout: Layout) -> str:
 def _source(layout: Layout) -> Path | bytes:
     """What polars can read: the file, or its bytes with one sign in place of `::`."""
     if layout.separator != "::":
-        return layout.path
+        return layout.path if layout.content is None else layout.content
     try:
-        raw = layout.path.read_bytes()
+        raw = layout.path.read_bytes() if layout.content is None else layout.content
     except OSError as error:
         raise DataError(f"{layout.path}: cannot be read ({error.strerror})") from None
     if _STAND_IN.encode() in raw:
@@ -309,8 +328,8 @@ def _scan(layout: Layout, source: Path | bytes, types: Types) -> pl.DataFrame | 
 
 def _trailing_blanks(layout: Layout) -> int:
     """How many blank lines end the file."""
-    with layout.path.open("rb") as stream:
-        stream.seek(max(0, layout.path.stat().st_size - 4096))
+    with layout.open() as stream:
+        stream.seek(max(0, layout.size - 4096))
         tail = stream.read()
     return max(0, tail[len(tail.rstrip(b"\r\n")) :].count(b"\n") - 1)
 
@@ -323,7 +342,9 @@ def _maybe_short(layout: Layout, frame: pl.DataFrame) -> bool:
 
 def _refuse_misshapen(layout: Layout) -> None:
     """Count the lines with more or fewer fields than the first; an error if there are any."""
-    with layout.path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+    with io.TextIOWrapper(
+        layout.open(), encoding="utf-8-sig", errors="replace", newline=""
+    ) as lines:
         try:
             count = sum(len(row) != layout.width for row in _split(lines, layout.separator))
         except csv.Error:
