@@ -26,7 +26,8 @@ from tacit.cli import (
     tune,
     verify,
 )
-from tacit.cli.options import WithSettings
+from tacit.cli.options import WithExamples, WithSettings
+from tacit.cli.progress import be_loud
 from tacit.errors import TacitError, TacitWarning
 
 __all__ = ["app", "main"]
@@ -39,7 +40,6 @@ app = typer.Typer(
     name="tacit",
     help="Recommendations learned from people's ratings, with a proof of how little anyone else "
     "can tell of what one person rated.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -47,7 +47,7 @@ for verb in (
     synth, plan, fit, tune, extend, predict, recommend, similar, evaluate, certificate, verify,
     sign, audit, info, demo, reproduce,
 ):  # fmt: skip
-    kind = WithSettings if verb in (fit, audit) else None
+    kind = WithSettings if verb in (fit, audit) else WithExamples
     app.command(verb.__name__.rpartition(".")[2], cls=kind)(verb.run)
 app.add_typer(data.app, name="data", help="The named datasets: list, info, get.")
 
@@ -74,6 +74,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as after Ctrl-C
     warnings.simplefilter("always", TacitWarning)
     warnings.showwarning = _show_warning
+    be_loud()
     try:
         code = app(standalone_mode=False)
     except TacitError as error:

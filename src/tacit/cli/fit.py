@@ -29,9 +29,11 @@ from tacit.cli.options import (
     UserColumn,
     show_json,
 )
+from tacit.cli.progress import Quiet, say, status, with_bar
+from tacit.cli.summary import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tacit.accounting.budget import PrivacyBudget
     from tacit.algorithms import Algorithm
@@ -43,7 +45,9 @@ __all__ = ["algorithm_of", "budget_from_options", "checked_files", "report", "ru
 def run(
     ratings: Annotated[
         list[str],
-        typer.Argument(metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, or a glob."),
+        typer.Argument(
+            metavar="RATINGS...", help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; or a glob."
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the model goes.")],
     rating_range: Annotated[
@@ -68,7 +72,8 @@ def run(
         str | None,
         typer.Option(
             is_eager=True,
-            help="moments (default), frank-wolfe, oja, svd, pgd, cleansing, sgld, als.",
+            help="latent-factors (default), moments, frank-wolfe, oja, svd, pgd, cleansing, sgld, "
+            "als; with --implicit: interactions.",
         ),
     ] = None,
     settings: Settings = None,
@@ -87,6 +92,7 @@ def run(
         bool, typer.Option("--explain", help="Say what was chosen, and why.")
     ] = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """Learn privately from ratings. Writes a model file, which may be published."""
     budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
@@ -98,15 +104,16 @@ def run(
     from tacit.engines import ThreadEngine
 
     engine = ThreadEngine(threads)
-    rows = Ratings.from_file(
-        paths,
-        rating_range=rating_range,
-        columns=Columns(user_column, item_column, rating_column),
-        duplicates=duplicates,  # type: ignore[arg-type]  # checked there
-        catalogue=Catalogue.from_file(items, features=feature or ()) if items else None,
-        unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
-        implicit=implicit,
-    )
+    with status("reading the ratings"):
+        rows = Ratings.from_file(
+            paths,
+            rating_range=rating_range,
+            columns=Columns(user_column, item_column, rating_column),
+            duplicates=duplicates,  # type: ignore[arg-type]  # checked there
+            catalogue=Catalogue.from_file(items, features=feature or ()) if items else None,
+            unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
+            implicit=implicit,
+        )
     options: dict[str, Any] = {"engine": engine, "checkpoint": checkpoint}
     options |= {"noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict}
@@ -179,21 +186,6 @@ def _setting(text: str) -> tuple[str, Any]:
     return key, tuple(parsed) if isinstance(parsed, list) else parsed
 
 
-def with_bar(fit: "Callable[[Callable[[int, int], None]], Model]") -> "Model":
-    """Fit with a bar that counts releases, which are planned in advance and reveal nothing."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = TextColumn("releases"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def progress(done: int, planned: int) -> None:
-            bar.update(task, completed=done, total=planned)
-
-        return fit(progress)
-
-
 def checked_files(
     ratings: list[str],
     output: Path,
@@ -214,12 +206,11 @@ def checked_files(
 
 
 def report(model: "Model", output: Path, as_json: bool, *, explain: bool = False) -> None:
-    """Show the certificate, for a person or as JSON, and where the model is."""
+    """Say in six lines what was promised and made, or all of it as JSON."""
     if as_json:
         told = {"explanation": model.explain().splitlines()} if explain else {}
         show_json({"model": str(output), **model.certificate.to_json(), **told})
         return
-    typer.echo(model.certificate.text())
+    say(summary(model, output))
     if explain:
-        typer.echo("\n" + model.explain())
-    typer.echo(f"\nwrote {output}")
+        say("\n" + model.explain())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.fit import algorithm_of, budget_from_options, checked_files, report, with_bar
+from tacit.cli.fit import algorithm_of, budget_from_options, checked_files, report
 from tacit.cli.options import (
     AccountingName,
     AsJson,
@@ -26,6 +26,7 @@ from tacit.cli.options import (
     UnknownItemsName,
     UserColumn,
 )
+from tacit.cli.progress import Quiet, say, status, with_bar
 
 if TYPE_CHECKING:
     from tacit.algorithms import Algorithm
@@ -36,7 +37,9 @@ __all__ = ["run"]
 def run(
     ratings: Annotated[
         list[str],
-        typer.Argument(metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, or a glob."),
+        typer.Argument(
+            metavar="RATINGS...", help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; or a glob."
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the model goes.")],
     rating_range: Annotated[
@@ -74,6 +77,7 @@ def run(
     strict: Strict = False,
     force: Force = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """Choose among candidates privately and fit the best. The search is paid for, too."""
     budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
@@ -86,14 +90,15 @@ def run(
     from tacit.fitting.tune import CHOSEN, tune
 
     engine = ThreadEngine(threads)
-    rows = Ratings.from_file(
-        paths,
-        rating_range=rating_range,
-        columns=Columns(user_column, item_column, rating_column),
-        duplicates=duplicates,  # type: ignore[arg-type]  # checked there
-        catalogue=Catalogue.from_file(items) if items else None,
-        unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
-    )
+    with status("reading the ratings"):
+        rows = Ratings.from_file(
+            paths,
+            rating_range=rating_range,
+            columns=Columns(user_column, item_column, rating_column),
+            duplicates=duplicates,  # type: ignore[arg-type]  # checked there
+            catalogue=Catalogue.from_file(items) if items else None,
+            unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
+        )
     options: dict[str, Any] = {"share": share, "engine": engine, "checkpoint": checkpoint}
     options |= {"noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict}
@@ -101,7 +106,7 @@ def run(
     model.save(output, overwrite=force)
     report(model, output, as_json)
     if not as_json:
-        typer.echo(f"chosen: {model.certificate.public[CHOSEN]}")
+        say(f"chosen: {model.certificate.public[CHOSEN]}")
 
 
 def _candidates(texts: list[str], path: Path | None) -> "list[Algorithm]":
