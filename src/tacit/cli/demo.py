@@ -29,7 +29,6 @@ def run(
     """See it all on synthetic ratings. Certificate, accuracy, recommendations and a report."""
     from tacit.data.catalogue import Catalogue
     from tacit.data.ratings import Ratings
-    from tacit.evaluation import evaluate, item_mean_accuracy, user_mean_accuracy
     from tacit.fitting.fit import fit
     from tacit.models import load
     from tacit.reporting.html import write_report
@@ -52,15 +51,7 @@ def run(
     say(f"\n  Checked: the releases give epsilon {checked.epsilon_recomputed:.6g}.")
 
     _say("3. accuracy on held-out ratings (NOT PRIVATE: for the owner of the data)")
-    bare = with_bar(lambda bar: fit(train, budget=None, progress=bar))
-    with status("measuring"):
-        accuracies = [
-            ("user's own mean (free)", user_mean_accuracy(train, test), True),
-            (f"tacit, epsilon {epsilon:g}", evaluate(model, train, test), True),
-            ("the same without noise", evaluate(bare, train, test), False),
-            ("item means without noise", item_mean_accuracy(train, test), False),
-        ]
-        measures = _measures(model, train, test)
+    accuracies, measures = _measured(model, train, test, epsilon)
     _show_accuracies(accuracies)
 
     _say("4. someone who was not in the data rates six films, on her own machine")
@@ -107,6 +98,24 @@ def _claim(folder: Path, files: "Iterable[Path]", force: bool) -> None:
     outputs = [Output("--folder", file, Kind.RATINGS) for file in files]
     check_outputs(outputs, force=force or mark.is_file())
     write_durably(mark, b"The files of `tacit demo` in this folder are replaced by the next one.\n")
+
+
+def _measured(
+    model: "Model", train: "Ratings", test: "Ratings", epsilon: float
+) -> "tuple[list[tuple[str, Accuracy, bool]], list[Ranking | Calibration]]":
+    """Measure the model beside what needs no model, and beside the same without noise."""
+    from tacit.evaluation import evaluate, item_mean_accuracy, user_mean_accuracy
+    from tacit.fitting.fit import fit
+
+    bare = with_bar(lambda bar: fit(train, budget=None, progress=bar))
+    with status("measuring"):
+        accuracies = [
+            ("user's own mean (free)", user_mean_accuracy(train, test), True),
+            (f"tacit, epsilon {epsilon:g}", evaluate(model, train, test), True),
+            ("the same without noise", evaluate(bare, train, test), False),
+            ("item means without noise", item_mean_accuracy(train, test), False),
+        ]
+        return accuracies, _measures(model, train, test)
 
 
 def _measures(model: "Model", train: "Ratings", test: "Ratings") -> "list[Ranking | Calibration]":

@@ -15,12 +15,13 @@ from tacit.accounting.certificate import Certificate, Method
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.promise import Grade, grade_of, shown, weakness
 from tacit.accounting.release import Release
-from tacit.algorithms import Algorithm, Facts, Interactions, LatentFactors
+from tacit.algorithms import Algorithm, Facts, Interactions, LatentFactors, algorithm_from
 from tacit.data.ratings import Ratings
 from tacit.engines import ThreadEngine
 from tacit.engines.base import Engine
 from tacit.errors import ConfigError, TacitWarning
 from tacit.fitting.item_features import use_features
+from tacit.fitting.logs import log_end, log_start
 from tacit.fitting.provenance import given_settings, warn_of_leaks
 from tacit.fitting.top_items import COUNTS, narrowed, reserve_counts
 from tacit.models import Model
@@ -162,7 +163,7 @@ def plan_of(algorithm: Algorithm) -> FitPlan:
 
 def fit(
     ratings: Ratings,
-    algorithm: Algorithm | None = None,
+    algorithm: Algorithm | type[Algorithm] | str | None = None,
     *,
     epsilon: float | None = None,
     delta: float = 1e-6,
@@ -180,7 +181,8 @@ def fit(
 
     Args:
         ratings: everyone's ratings.
-        algorithm: a config such as `FrankWolfe(rounds=10)`; None chooses one by public rules.
+        algorithm: a config such as `FrankWolfe(rounds=10)`, its class, or its name on the command
+            line, such as "als"; None chooses one by public rules.
         epsilon: the privacy loss that may not be exceeded; with `delta` and `neighbours` a short
             form of `budget=PrivacyBudget(...)`.
         delta: the probability with which it may be exceeded.
@@ -207,11 +209,13 @@ def fit(
         strict=strict,
     )
     # What the rules of this package choose was not passed in, and cannot leak.
-    given = [] if algorithm is None else list(given_settings(algorithm))
+    config = algorithm_from(algorithm)
+    given = [] if config is None else list(given_settings(config))
     implicit = isinstance(ratings, Ratings) and ratings.implicit
-    plan = _OneFit(algorithm or automatic(implicit), given)
+    plan = _OneFit(config or automatic(implicit), given)
     check_kind(plan.algorithm, implicit)
-    return run_plan(ratings, plan, budget, engine, options)
+    log_start(plan.algorithm.name, budget)
+    return log_end(run_plan(ratings, plan, budget, engine, options))
 
 
 def automatic(implicit: bool = False) -> Algorithm:
