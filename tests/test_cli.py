@@ -82,8 +82,10 @@ def test_fit_reports_the_certificate(shell: Shell, folder: Path, tmp_path: Path)
     words = ("fit", folder / "train.parquet", "-o", model, "--epsilon", 0.5, *RANGE)
     code, out, _ = shell(*words, "--items", folder / "items.csv", "--threads", 2)
     assert code == 0
-    assert "PRIVACY CERTIFICATE" in out
-    assert "a public list given by the caller" in out
+    assert len(out.splitlines()) == 6
+    assert "epsilon 0.5" in out
+    assert "a list of items that was given" in out
+    assert f"tacit certificate {model}" in out
     found = shell.json(*words, "--neighbours", "add_remove", "--delta", "1e-7")
     assert (found["epsilon"], found["delta"], found["neighbours"]) == (0.5, 1e-7, "add_remove")
     keys = {"name", "kind", "index", "part", "sensitivity", "noise_sd", "mu"}

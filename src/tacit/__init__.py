@@ -131,6 +131,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that importing the package is quick."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("tacit")
     if name not in __all__:
         raise AttributeError(f"module 'tacit' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF.get(name, "tacit.errors")), name)

@@ -28,7 +28,8 @@ def outcome(subject: Target, path: Path) -> str:
         chain = [error, error.__cause__, error.__context__]
         shown = " ".join(str(one) for one in chain if one is not None)
         first = path.read_bytes().split(b"\n")[0]  # names of columns may be told
-        told = [secret for secret in SECRETS if secret in shown and secret.encode() not in first]
+        named = first.replace(b"\0", b"")  # also in UTF-16
+        told = [secret for secret in SECRETS if secret in shown and secret.encode() not in named]
         return f"WRONG: a message tells {told}" if told else type(error).__name__
     except BaseException as error:  # that is what is looked for
         return f"WRONG: {type(error).__name__}: {str(error)[:300]}"

@@ -4,11 +4,13 @@ No sound file holds a SECRET but as a user id, an item id, a title or a rating, 
 them may be in a message.
 """
 
+import gzip
 import io
 import json
 import os
 import shutil
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -151,6 +153,32 @@ def _parquet_places(content: bytes) -> tuple[tuple[int, int], ...]:
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     starts = range(4, footer, max(1, footer // 6))
     return ((footer, len(content) - 8), (footer, len(content)), *((s, s + 60) for s in starts))
+
+
+def arrow_of(frame: pl.DataFrame, **options: Any) -> bytes:
+    """An Arrow IPC file as polars writes it."""
+    buffer = io.BytesIO()
+    frame.write_ipc(buffer, **options)
+    return buffer.getvalue()
+
+
+def _packed_files() -> list[Sound]:
+    """Archives, Arrow files and text of another encoding."""
+    text, numbers = ratings_frame().write_csv(), numbered_frame()
+    box = io.BytesIO()
+    with zipfile.ZipFile(box, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("ratings.csv", text)
+    arrows = [arrow_of(numbers), arrow_of(numbers, compression="lz4")]
+    arrows += [arrow_of(ratings_frame(), compression="zstd")]
+    return [
+        Sound("r.csv.gz", gzip.compress(text.encode(), mtime=0), ((0, 20),)),
+        Sound("r.zip", box.getvalue(), ((0, 40), (len(box.getvalue()) - 90, len(box.getvalue())))),
+        Sound("wide.csv", text.encode("utf-16"), ((0, 8),)),
+        *(
+            Sound(f"r{k}.arrow", content, ((0, 400), (len(content) // 2, len(content))))
+            for k, content in enumerate(arrows)
+        ),
+    ]
 
 
 def _model_files() -> list[Sound]:
@@ -305,6 +333,7 @@ def read_certificate(path: Path) -> None:
 SUBJECTS = {
     "text": Target(_text_files, read_ratings, (DataError,)),
     "parquet": Target(_parquet_files, read_ratings, (DataError,)),
+    "packed": Target(_packed_files, read_ratings, (DataError,)),
     "models": Target(_model_files, read_model, (ModelFileError,)),
     "own": Target(_own_files, read_own, (DataError,)),
     "experiments": Target(_experiments, read_experiment, (ConfigError,)),

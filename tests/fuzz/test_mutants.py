@@ -16,6 +16,7 @@ COUNTS = {
     "models": 10_000,
     "text": 4_000,
     "parquet": 6_000,
+    "packed": 3_000,
     "own": 2_000,
     "experiments": 1_000,
     "certificates": 2_000,

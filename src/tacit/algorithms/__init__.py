@@ -14,6 +14,7 @@ from tacit.algorithms.moments import Moments
 from tacit.algorithms.noisy_gradient import NoisyGradient
 from tacit.algorithms.projected_gradient import ProjectedGradient
 from tacit.algorithms.svd import SVD
+from tacit.errors import ConfigError
 
 __all__ = [
     "ALGORITHMS",
@@ -30,6 +31,7 @@ __all__ = [
     "Moments",
     "NoisyGradient",
     "ProjectedGradient",
+    "algorithm_from",
 ]
 
 ALGORITHMS: dict[str, Callable[[], Algorithm]] = {
@@ -48,3 +50,23 @@ ALGORITHMS: dict[str, Callable[[], Algorithm]] = {
 
 IMPLICIT_ALGORITHMS: dict[str, Callable[[], Algorithm]] = {"interactions": Interactions}
 """The same for interactions without ratings."""
+
+
+def algorithm_from(given: object) -> Algorithm | None:
+    """Return an algorithm given as a config, its class or its name; None stays None.
+
+    >>> algorithm_from("als") == algorithm_from(ALS) == ALS()
+    True
+    """
+    known = ALGORITHMS | IMPLICIT_ALGORITHMS
+    if isinstance(given, str) and given in known:
+        return known[given]()
+    if isinstance(given, type) and hasattr(given, "reserve"):
+        given = given()
+    if given is None or (hasattr(given, "reserve") and hasattr(given, "run")):
+        return given  # type: ignore[return-value]  # has what is asked of one
+    shown = repr(given) if isinstance(given, str) else type(given).__name__
+    raise ConfigError(
+        f"algorithm={shown}: expected a config such as Moments() or ALS(rounds=5), or a name: "
+        f"{', '.join(known)}"
+    )

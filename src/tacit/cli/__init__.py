@@ -30,7 +30,8 @@ from tacit.cli import (
     tune,
     verify,
 )
-from tacit.cli.options import WithSettings
+from tacit.cli.options import WithExamples, WithSettings
+from tacit.cli.progress import be_loud
 from tacit.errors import TacitError, TacitWarning
 
 __all__ = ["app", "main"]
@@ -43,7 +44,6 @@ app = typer.Typer(
     name="tacit",
     help="Recommendations learned from people's ratings, with a proof of how little anyone else "
     "can tell of what one person rated.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -53,7 +53,7 @@ for verb in (
     certificate, verify, sign, audit, info,
     demo, serve, export_web, reproduce,
 ):  # fmt: skip
-    kind = WithSettings if verb in (fit, audit) else None
+    kind = WithSettings if verb in (fit, audit) else WithExamples
     name = verb.__name__.rpartition(".")[2].replace("_", "-")
     app.command(name, cls=kind)(verb.run)
 app.add_typer(
@@ -84,6 +84,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as after Ctrl-C
     warnings.simplefilter("always", TacitWarning)
     warnings.showwarning = _show_warning
+    be_loud()
     try:
         code = app(standalone_mode=False)
     except TacitError as error:

@@ -1,6 +1,5 @@
 """tacit audit: attack a configuration, or the one that a model's certificate names."""
 
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.options import AsJson, Force, Settings, show_json
+from tacit.cli.progress import Quiet, say, stages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.progress import TaskID
+    from collections.abc import Sequence
 
     from tacit.accounting.budget import PrivacyBudget
     from tacit.algorithms import Algorithm
@@ -63,6 +61,7 @@ def run(
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """Attack the promise. Synthetic people, real noise; exit code 1 if anything does not hold."""
     from tacit.audit import Scale
@@ -77,7 +76,7 @@ def run(
     if as_json:
         show_json(result.to_json())
     else:
-        typer.echo(result.text())
+        say(result.text())
     if output is not None:
         _write(result, output, force)
     if not result.holds:
@@ -136,7 +135,8 @@ def _audited(
     from tacit.audit import PARTS, audit
 
     wanted = PARTS if parts is None else [part.strip() for part in parts.split(",")]
-    with _bar() as progress:
+    with stages() as tell:
+        progress = _in_turn(wanted, tell)
         return audit(
             found,
             budget=budget,
@@ -147,23 +147,17 @@ def _audited(
         )
 
 
-@contextmanager
-def _bar() -> "Iterator[Progress]":
-    """Show a bar on stderr for each part that tells how far it is, and the time that is left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+def _in_turn(parts: "Sequence[str]", tell: "Progress") -> "Progress":
+    """Tell of each part, and of the next as soon as one is done: planning its steps takes time."""
+    order = list(parts)
+    tell(f"audit: {order[0]}", 0, 0)
 
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, TaskID] = {}
+    def progress(part: str, done: int, planned: int) -> None:
+        tell(f"audit: {part}", done, planned)
+        if done == planned and part in order[:-1]:
+            tell(f"audit: {order[order.index(part) + 1]}", 0, 0)
 
-        def progress(part: str, done: int, planned: int) -> None:
-            if part not in tasks:
-                tasks[part] = bar.add_task(f"audit: {part}", total=planned)
-            bar.update(tasks[part], completed=done, total=planned)
-
-        yield progress
+    return progress
 
 
 def _draw(
@@ -188,8 +182,8 @@ def _draw(
         subject = Target(found, budget, rating_range)
     else:
         return
-    with _bar() as progress:
-        steps = Steps(partial(progress, "picture"))
+    with stages() as progress:
+        steps = Steps(partial(progress, "audit: picture"))
         draw(picture, subject, seed, overwrite=True, steps=steps)
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, Force, show_json
+from tacit.cli.options import AsJson, Force, WithExamples, show_json
 
 if TYPE_CHECKING:
     from tacit.datasets import Dataset
@@ -22,7 +22,7 @@ def _root(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command("list")
+@app.command("list", cls=WithExamples)
 def show_all(as_json: AsJson = False) -> None:
     """List the named datasets. With their published sizes and how to get them."""
     from tacit.datasets import DATASETS
@@ -48,7 +48,7 @@ def show_all(as_json: AsJson = False) -> None:
     typer.echo(f"folder: {data_folder()}  (TACIT_DATA names another)")
 
 
-@app.command("info")
+@app.command("info", cls=WithExamples)
 def show_one(name: Name, as_json: AsJson = False) -> None:
     """Show what is known of a dataset. Address, licence, counts, files, and where they go."""
     from tacit.datasets.registry import dataset_named
@@ -63,7 +63,7 @@ def show_one(name: Name, as_json: AsJson = False) -> None:
             typer.echo(f"{'' if place else key.replace('_', ' '):<{width}}  {line}")
 
 
-@app.command("get")
+@app.command("get", cls=WithExamples)
 def get(name: Name, force: Force = False, as_json: AsJson = False) -> None:
     """Download a dataset that anyone may have. For the others, say how to get them."""
     from tacit.datasets.fetch import fetch

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.options import Force
+from tacit.cli.progress import Quiet, say, status, with_bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,37 +24,34 @@ def run(
     users: Annotated[int, typer.Option(help="How many synthetic users.")] = 100_000,
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
     force: Force = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """See it all on synthetic ratings. Certificate, accuracy, recommendations and a report."""
     from tacit.data.catalogue import Catalogue
     from tacit.data.ratings import Ratings
-    from tacit.evaluation import evaluate, item_mean_accuracy, user_mean_accuracy
     from tacit.fitting.fit import fit
     from tacit.models import load
     from tacit.reporting.html import write_report
 
     _say(f"1. {users} synthetic users rate films that do not exist")
-    files = _make_files(folder, users, force)
-    catalogue = Catalogue.from_file(files["items"])
-    train, test = (
-        Ratings.from_file(files[part], rating_range="synthetic-tastes", catalogue=catalogue)
-        for part in ("train", "test")
-    )
+    with status("drawing and reading the ratings"):
+        files = _make_files(folder, users, force)
+        catalogue = Catalogue.from_file(files["items"])
+        train, test = (
+            Ratings.from_file(files[part], rating_range="synthetic-tastes", catalogue=catalogue)
+            for part in ("train", "test")
+        )
 
     _say(f"2. learn from them with epsilon = {epsilon:g}, and write what may be published")
-    fit(train, epsilon=epsilon).save(files["model"], overwrite=True)
+    made = with_bar(lambda bar: fit(train, epsilon=epsilon, progress=bar))
+    made.save(files["model"], overwrite=True)
     model = load(files["model"])
-    typer.echo(model.certificate.text())
+    say(model.certificate.text())
     checked = model.verify()
-    typer.echo(f"\n  Checked: the releases give epsilon {checked.epsilon_recomputed:.6g}.")
+    say(f"\n  Checked: the releases give epsilon {checked.epsilon_recomputed:.6g}.")
 
     _say("3. accuracy on held-out ratings (NOT PRIVATE: for the owner of the data)")
-    accuracies = [
-        ("user's own mean (free)", user_mean_accuracy(train, test), True),
-        (f"tacit, epsilon {epsilon:g}", evaluate(model, train, test), True),
-        ("the same without noise", evaluate(fit(train, budget=None), train, test), False),
-        ("item means without noise", item_mean_accuracy(train, test), False),
-    ]
+    accuracies, measures = _measured(model, train, test, epsilon)
     _show_accuracies(accuracies)
 
     _say("4. someone who was not in the data rates six films, on her own machine")
@@ -66,7 +64,7 @@ def run(
         accuracies=accuracies,
         person=person,
         recommendations=recommendations,
-        measures=_measures(model, train, test),
+        measures=measures,
         overwrite=True,
     )
     _say(f"wrote {files['model']} and {files['report']}")
@@ -126,6 +124,24 @@ def _claim(folder: Path, files: "Iterable[Path]", force: bool) -> None:
     write_durably(mark, b"The files of `tacit demo` in this folder are replaced by the next one.\n")
 
 
+def _measured(
+    model: "Model", train: "Ratings", test: "Ratings", epsilon: float
+) -> "tuple[list[tuple[str, Accuracy, bool]], list[Ranking | Calibration]]":
+    """Measure the model beside what needs no model, and beside the same without noise."""
+    from tacit.evaluation import evaluate, item_mean_accuracy, user_mean_accuracy
+    from tacit.fitting.fit import fit
+
+    bare = with_bar(lambda bar: fit(train, budget=None, progress=bar))
+    with status("measuring"):
+        accuracies = [
+            ("user's own mean (free)", user_mean_accuracy(train, test), True),
+            (f"tacit, epsilon {epsilon:g}", evaluate(model, train, test), True),
+            ("the same without noise", evaluate(bare, train, test), False),
+            ("item means without noise", item_mean_accuracy(train, test), False),
+        ]
+        return accuracies, _measures(model, train, test)
+
+
 def _measures(model: "Model", train: "Ratings", test: "Ratings") -> "list[Ranking | Calibration]":
     """Measure lists, and stds where the local rule knows them, for the report."""
     from tacit.evaluation import calibrate, rank
@@ -150,16 +166,16 @@ def _person(catalogue: "Catalogue") -> dict[Any, float]:
 def _show_accuracies(accuracies: "list[tuple[str, Accuracy, bool]]") -> None:
     for label, accuracy, private in accuracies:
         mark = "" if private else "  NOT PRIVATE"
-        typer.echo(f"  {label:<28} RMSE {accuracy.rmse:.4f}   MAE {accuracy.mae:.4f}{mark}")
+        say(f"  {label:<28} RMSE {accuracy.rmse:.4f}   MAE {accuracy.mae:.4f}{mark}")
 
 
 def _show_person(model: "Model", person: dict[Any, float], recommendations: list[Any]) -> None:
     positions = model.catalogue.positions(list(person))
     for at, stars in zip(positions, person.values(), strict=True):
-        typer.echo(f"  rated     {stars:.1f}  {model.catalogue.title(int(at))}")
+        say(f"  rated     {stars:.1f}  {model.catalogue.title(int(at))}")
     for row in recommendations:
-        typer.echo(f"  predicted {row.score:.1f}  {row.title}")
+        say(f"  predicted {row.score:.1f}  {row.title}")
 
 
 def _say(text: str) -> None:
-    typer.echo(f"\n== {text}\n")
+    say(f"\n== {text}\n")

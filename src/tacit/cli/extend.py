@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli.options import AsJson, FeatureNames, Force, ModelPath, show_json
+from tacit.cli.progress import Quiet, say
 
 __all__ = ["run"]
 
@@ -19,6 +20,7 @@ def run(
     feature: FeatureNames = None,
     force: Force = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """Add items to a model by their public features. It reads no ratings and costs nothing.
 
@@ -37,4 +39,4 @@ def run(
     if as_json:
         show_json({"model": str(output), "items": len(extended.catalogue), "added": added})
         return
-    typer.echo(f"wrote {output}: {len(extended.catalogue)} items, {added} of them new")
+    say(f"wrote {output}: {len(extended.catalogue)} items, {added} of them new")

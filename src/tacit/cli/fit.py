@@ -28,22 +28,15 @@ from tacit.cli.options import (
     UserColumn,
     show_json,
 )
-from tacit.cli.sources import (
-    Address,
-    EngineName,
-    Given,
-    Where,
-    Workers,
-    opened_store,
-    with_engine,
-)
+from tacit.cli.progress import Quiet, say, status, with_bar
+from tacit.cli.sources import Address, EngineName, Given, Where, Workers, opened_store, with_engine
+from tacit.cli.summary import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tacit.accounting.budget import PrivacyBudget
     from tacit.algorithms import Algorithm
-    from tacit.engines import Engine
     from tacit.models import Model
 
 __all__ = ["algorithm_of", "budget_from_options", "checked_files", "report", "run", "with_bar"]
@@ -53,7 +46,8 @@ def run(
     ratings: Annotated[
         list[str],
         typer.Argument(
-            metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, a glob, or one store."
+            metavar="RATINGS...",
+            help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; a glob, or one store.",
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the model goes.")],
@@ -85,7 +79,8 @@ def run(
         str | None,
         typer.Option(
             is_eager=True,
-            help="moments (default), frank-wolfe, oja, svd, pgd, cleansing, sgld, als.",
+            help="latent-factors (default), moments, frank-wolfe, oja, svd, pgd, cleansing, sgld, "
+            "als; with --implicit: interactions.",
         ),
     ] = None,
     settings: Settings = None,
@@ -107,6 +102,7 @@ def run(
         bool, typer.Option("--explain", help="Say what was chosen, and why.")
     ] = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """Learn privately from ratings. Writes a model file, which may be published."""
     from tacit.fitting.booked import book_of, reserved, terms_of
@@ -131,7 +127,8 @@ def run(
     from tacit.fitting.fit import fit
 
     with reserved(opened, budget, checkpoint, ()) as options["book"]:
-        rows = given.read(files) if store is None else store
+        with status("reading the ratings"):
+            rows = given.read(files) if store is None else store
         with with_engine(where, rows) as options["engine"]:
             model = with_bar(
                 lambda bar: fit(rows, config, budget=budget, progress=bar, **options),
@@ -203,36 +200,6 @@ def _setting(text: str) -> tuple[str, Any]:
     return key, tuple(parsed) if isinstance(parsed, list) else parsed
 
 
-def with_bar(
-    fit: "Callable[[Callable[[int, int], None]], Model]", engine: "Engine | None" = None
-) -> "Model":
-    """Fit with a bar that counts releases, which are planned in advance and reveal nothing.
-
-    An engine that takes long for a sum tells how much of it is done, and the time left is shown.
-    """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
-
-    from tacit.engines import StoreEngine
-
-    streaming = isinstance(engine, StoreEngine)
-    columns = TextColumn("releases"), BarColumn(), MofNCompleteColumn()
-    left = (TimeLeft(), TextColumn("left")) if streaming else ()
-    with Progress(*columns, *left, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        made = 0
-
-        def progress(done: int, planned: int) -> None:
-            nonlocal made
-            made = done
-            bar.update(task, completed=done, total=planned)
-
-        if isinstance(engine, StoreEngine):
-            engine.progress = lambda share: bar.update(task, completed=made + share)
-        return fit(progress)
-
-
 def checked_files(
     ratings: list[str],
     output: Path,
@@ -253,12 +220,11 @@ def checked_files(
 
 
 def report(model: "Model", output: Path, as_json: bool, *, explain: bool = False) -> None:
-    """Show the certificate, for a person or as JSON, and where the model is."""
+    """Say in six lines what was promised and made, or all of it as JSON."""
     if as_json:
         told = {"explanation": model.explain().splitlines()} if explain else {}
         show_json({"model": str(output), **model.certificate.to_json(), **told})
         return
-    typer.echo(model.certificate.text())
+    say(summary(model, output))
     if explain:
-        typer.echo("\n" + model.explain())
-    typer.echo(f"\nwrote {output}")
+        say("\n" + model.explain())

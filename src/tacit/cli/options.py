@@ -39,6 +39,7 @@ __all__ = [
     "TopItems",
     "UnknownItemsName",
     "UserColumn",
+    "WithExamples",
     "WithSettings",
     "item_table",
     "read_own",
@@ -115,17 +116,34 @@ Settings = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 
-class WithSettings(TyperCommand):
+class WithExamples(TyperCommand):
+    """A verb whose help ends with examples, as they can be typed."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Show the examples of this verb, one on a line however long."""
+        from tacit.cli.examples import EXAMPLES
+
+        verb, above = ctx.info_name, ctx.parent
+        while above is not None and above.parent is not None:
+            verb, above = f"{above.info_name} {verb}", above.parent
+        if verb in EXAMPLES:
+            with formatter.section("Examples"):
+                for example in EXAMPLES[verb]:
+                    formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+class WithSettings(WithExamples):
     """A verb whose help lists the settings of an algorithm: of --algorithm, where that is given."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Say each setting's default, and what it may be."""
+        super().format_epilog(ctx, formatter)
         from tacit._validate import settings_of
         from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
 
         known = ALGORITHMS | IMPLICIT_ALGORITHMS
         given = ctx.params.get("algorithm")
-        name = given if given in known else "moments"
+        name = given if given in known else _usual(ctx)
         config = known[name]()
         rows = [
             (f"{s.name}={getattr(config, s.name)}", s.expected) for s in settings_of(type(config))
@@ -136,6 +154,11 @@ class WithSettings(TyperCommand):
         formatter.write_text(
             f"Those of another: tacit fit --algorithm NAME --help ({', '.join(known)})."
         )
+
+
+def _usual(ctx: Any) -> str:
+    """Return the algorithm of a command that names none."""
+    return "interactions" if ctx.params.get("implicit") else "latent-factors"
 
 
 def show_json(content: dict[str, Any]) -> None:

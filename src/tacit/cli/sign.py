@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli.options import AsJson, show_json
+from tacit.cli.progress import Quiet, say
 from tacit.errors import ConfigError
 
 __all__ = ["run"]
@@ -35,14 +36,9 @@ def run(
         typer.Option(help="Environment variable with the key's password; asked for if left out."),
     ] = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
-    """Sign a model file. Readers then know who stands behind its certificate.
-
-    \b
-    tacit sign --new-key key.pem            # key.pem is secret; key.public.pem is for readers
-    tacit sign model.tacit --key key.pem    # writes model.tacit.sig
-    tacit verify model.tacit --key key.public.pem
-    """  # noqa: D301 - \b keeps the lines of the examples
+    """Sign a model file. Readers then know who stands behind its certificate."""
     if new_key is not None:
         _refuse({"MODEL": model, "--key": key, "--output": output}, "--new-key")
         _make_key(new_key, encrypt or password_env is not None, password_env, as_json)
@@ -67,9 +63,9 @@ def _make_key(path: Path, encrypt: bool, variable: str | None, as_json: bool) ->
     if as_json:
         show_json({"key": str(path), "public": str(public_path(path)), "signer": fingerprint})
         return
-    typer.echo(f"wrote {path}, which is secret: who has it can sign in your name")
-    typer.echo(f"wrote {public_path(path)}, for everyone who reads your models")
-    typer.echo(f"fingerprint {fingerprint}")
+    say(f"wrote {path}, which is secret: who has it can sign in your name")
+    say(f"wrote {public_path(path)}, for everyone who reads your models")
+    say(f"fingerprint {fingerprint}")
 
 
 def _sign(model: Path, key: Path, output: Path | None, variable: str | None, as_json: bool) -> None:
@@ -82,10 +78,10 @@ def _sign(model: Path, key: Path, output: Path | None, variable: str | None, as_
     if as_json:
         show_json({"signature": str(target), "signer": made.key, "file": made.file})
         return
-    typer.echo(f"signed {model}: {promise}")
-    typer.echo(f"file   {made.file}")
-    typer.echo(f"signer {made.key}")
-    typer.echo(f"wrote {target}")
+    say(f"signed {model}: {promise}")
+    say(f"file   {made.file}")
+    say(f"signer {made.key}")
+    say(f"wrote {target}")
 
 
 def _promise_of(model: Path) -> str:

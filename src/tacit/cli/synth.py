@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.options import AsJson, Force, show_json
+from tacit.cli.progress import Quiet, say, status
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,15 +45,17 @@ def run(
     seed: Annotated[int, typer.Option(help="The same seed gives the same ratings.")] = 0,
     force: Force = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """Synthesise ratings. The paper's rank-one matrix, a realistic catalogue, or a hard family."""
     from tacit.datasets.synthetic import synthesise
 
     _check({"--output": output, "--test": test, "--items-out": titles}, force)
     held_out = 0.01 if test else 0.0
-    made = synthesise(
-        kind, users=users, items=items, per_user=per_user, seed=seed, test_fraction=held_out
-    )
+    with status("drawing ratings"):
+        made = synthesise(
+            kind, users=users, items=items, per_user=per_user, seed=seed, test_fraction=held_out
+        )
     write_frame(made.train, output)
     if test:
         write_frame(made.test, test)
@@ -65,7 +68,7 @@ def run(
             {name: str(path) if isinstance(path, Path) else path for name, path in written.items()}
         )
     else:
-        typer.echo(f"wrote {output}; fit it with --rating-range {lo:g} {hi:g}")
+        say(f"wrote {output}; fit it with --rating-range {lo:g} {hi:g}")
 
 
 def _check(files: dict[str, Path | None], force: bool) -> None:

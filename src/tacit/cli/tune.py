@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.fit import algorithm_of, budget_from_options, checked_files, report, with_bar
+from tacit.cli.fit import algorithm_of, budget_from_options, checked_files, report
 from tacit.cli.options import (
     AccountingName,
     AsJson,
@@ -26,15 +26,8 @@ from tacit.cli.options import (
     UnknownItemsName,
     UserColumn,
 )
-from tacit.cli.sources import (
-    Address,
-    EngineName,
-    Given,
-    Where,
-    Workers,
-    opened_store,
-    with_engine,
-)
+from tacit.cli.progress import Quiet, say, status, with_bar
+from tacit.cli.sources import Address, EngineName, Given, Where, Workers, opened_store, with_engine
 
 if TYPE_CHECKING:
     from tacit.algorithms import Algorithm
@@ -46,7 +39,8 @@ def run(
     ratings: Annotated[
         list[str],
         typer.Argument(
-            metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, a glob, or one store."
+            metavar="RATINGS...",
+            help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; a glob, or one store.",
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the model goes.")],
@@ -88,6 +82,7 @@ def run(
     strict: Strict = False,
     force: Force = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """Choose among candidates privately and fit the best. The search is paid for, too."""
     budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
@@ -102,7 +97,8 @@ def run(
     else:
         others = [items, candidates]
         files = checked_files(ratings, output, others, checkpoint=checkpoint, force=force)
-    rows = given.read(files) if store is None else store
+    with status("reading the ratings"):
+        rows = given.read(files) if store is None else store
     options: dict[str, Any] = {"share": share, "checkpoint": checkpoint}
     options |= {"noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict}
@@ -116,7 +112,7 @@ def run(
     model.save(output, overwrite=force)
     report(model, output, as_json)
     if not as_json:
-        typer.echo(f"chosen: {model.certificate.public[CHOSEN]}")
+        say(f"chosen: {model.certificate.public[CHOSEN]}")
 
 
 def _candidates(texts: list[str], path: Path | None) -> "list[Algorithm]":

@@ -40,11 +40,7 @@ def run(
     """Check what a model promises. Recomputes epsilon; exit code 1 if it does not hold.
 
     With --key, also the signature by that key; exit code 1 if it is missing or not valid.
-
-    \b
-    tacit verify model.tacit
-    tacit verify model.tacit --key key.public.pem
-    """  # noqa: D301 - \b keeps the lines of the examples
+    """
     from tacit.models import load
 
     signed = _check_signature(model, key, signature)

@@ -145,7 +145,10 @@ def _numbers(column: pl.Series) -> pl.Series:
         parsed = column.cast(pl.Float64, strict=False)
         wrong = parsed.null_count() - missing
         if wrong:
-            raise DataError(f"{where}: {rows_text(wrong)} with a rating that is no number")
+            raise DataError(
+                f"{where}: {rows_text(wrong)} with a rating that is no number"
+                f"{_decimal_commas(column, parsed)}"
+            )
         column = parsed
     if missing:
         raise DataError(f"{where}: {rows_text(missing)} without a rating")
@@ -157,6 +160,14 @@ def _numbers(column: pl.Series) -> pl.Series:
         return column
     short = column.dtype in (pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
     return column.cast(pl.Float32 if short else pl.Float64)
+
+
+def _decimal_commas(column: pl.Series, parsed: pl.Series) -> str:
+    """A hint where all that is no number would be one with a point in place of its comma."""
+    pointed = column.filter(parsed.is_null()).str.replace(",", ".", literal=True)
+    if pointed.cast(pl.Float64, strict=False).null_count():
+        return ""
+    return "; they have decimal commas: write points instead"
 
 
 def assembled(

@@ -102,7 +102,7 @@ def partition(
         scratch = _Scratch(place / SCRATCH, count)
         scatter = _Scatter(rules, scratch)
         for at, path in enumerate(paths):
-            for table, share in read_batches(path, roles, _BATCH, scratch.folder):
+            for table, share in read_batches(path, roles, _BATCH):
                 scatter.take(table)
                 tell(_FIRST_PASS * (at + share) / len(paths))
         found = scatter.catalogue()

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
+from uuid import UUID
 
 import numpy as np
 import polars as pl
@@ -101,7 +102,7 @@ class Columns:
 
 
 def read_frame(frame: object, columns: Columns, *, implicit: bool = False) -> Table:
-    """The ratings in a polars DataFrame or LazyFrame or in a pandas DataFrame.
+    """The ratings in a frame of polars (lazy or not) or pandas, or in a table of pyarrow.
 
     With `implicit` only the columns of users and items are read.
     """
@@ -112,9 +113,12 @@ def read_frame(frame: object, columns: Columns, *, implicit: bool = False) -> Ta
         names = [str(label) for label in getattr(frame, "columns", ())]
         places = places_of("the frame", names, wanted)
         return {role: _from_pandas(names[k], frame.iloc[:, k]) for role, k in places.items()}
+    if _is_arrow(frame) and hasattr(frame, "schema"):
+        with refusing("the table: it has a column of a type that is not read"):
+            return _from_polars(cast(pl.DataFrame, pl.from_arrow(cast(Any, frame))).lazy(), wanted)
     raise ConfigError(
         f"frame is a {type(frame).__name__}; give a polars DataFrame or LazyFrame, "
-        "or a pandas DataFrame"
+        "a pandas DataFrame or a pyarrow Table"
     )
 
 
@@ -129,6 +133,8 @@ def column_of(name: str, values: object) -> pl.Series:
         column = values.alias(name)
     elif _is_pandas(values) and hasattr(values, "dtype"):
         column = _from_pandas(name, values)
+    elif _is_arrow(values) and hasattr(values, "to_pylist"):
+        column = _from_list(name, values.to_pylist())
     elif isinstance(values, np.ndarray):
         column = _from_array(name, values)
     elif isinstance(values, Iterable) and not isinstance(values, str | bytes):
@@ -155,7 +161,7 @@ def _from_array(name: str, values: NDArray[Any]) -> pl.Series | None:
 def _from_list(name: str, values: list[Any]) -> pl.Series | None:
     """A list of one type, of integers and floats (as floats), or of integers and text (as text)."""
     types = {type(value) for value in values if value is not None}
-    if types == {int, str}:
+    if types in ({int, str}, {UUID}):
         return pl.Series(name, [None if value is None else str(value) for value in values])
     try:
         return pl.Series(name, values)
@@ -180,8 +186,7 @@ def places_of(
     """The position of each role's column, by the caller's choice or by its header."""
     found = f" Columns found: {_listed(names)}." if shown else ""
     hint = (
-        f"{found} Say which with {spelled(wanted)}, by name or by position from 0 "
-        "(on the command line: --user-column and its sisters)."
+        f"{found} Say which with {spelled(wanted)}, by name or by position from 0{_typed(wanted)}."
     )
     places: dict[str, int] = {}
     for role, choice in wanted.items():
@@ -224,6 +229,13 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(shown) + (", ..." if len(names) > 20 else "")
 
 
+def _typed(wanted: Mapping[str, Choice]) -> str:
+    """What to type on the command line; commands for one's own ratings go by the header."""
+    if "user" in wanted:
+        return " (on the command line: --user-column, --item-column, --rating-column)"
+    return f" (on the command line: write {','.join(wanted)} as the first line of the file)"
+
+
 def spelled(wanted: Mapping[str, Choice]) -> str:
     """How a caller names the columns of these roles."""
     if "user" in wanted:
@@ -239,6 +251,11 @@ def _from_polars(lazy: pl.LazyFrame, wanted: Mapping[str, Choice]) -> Table:
     with refusing("the frame: its query fails"):
         frame = lazy.select(names[k] for k in places.values()).collect()
     return {role: frame.get_column(names[k]) for role, k in places.items()}
+
+
+def _is_arrow(thing: object) -> bool:
+    """Whether something comes from pyarrow, which is not needed to find out."""
+    return type(thing).__module__.partition(".")[0] == "pyarrow"
 
 
 def _is_pandas(thing: object) -> bool:

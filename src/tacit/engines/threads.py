@@ -62,7 +62,8 @@ class ThreadEngine:
         check_memory(
             needed,
             f"a sum of shape {statistic.shape} would need {needed:,} bytes, more",
-            "use a form that needs no such matrix (eigen='oja'), or fewer items",
+            "use an algorithm without such a matrix (FrankWolfe(eigen='oja'), --algorithm oja), or "
+            "fewer items (top_items, --top-items)",
         )
         with threads_at_most(self._threads):
             return statistic.bounded_sum(self._rows, unit, Run(self._each, self.loops))

@@ -17,7 +17,7 @@ from tacit.accounting.certificate import Certificate, Method
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.promise import Grade, grade_of, shown, weakness
 from tacit.accounting.release import Release
-from tacit.algorithms import Algorithm, Facts, Interactions, LatentFactors
+from tacit.algorithms import Algorithm, Facts, Interactions, LatentFactors, algorithm_from
 from tacit.book import Book, Reservation
 from tacit.data.store import RatingsOrStore, Store
 from tacit.engines import StoreEngine, ThreadEngine
@@ -26,6 +26,7 @@ from tacit.errors import ConfigError, TacitWarning
 from tacit.fitting.booked import book_of, public_line, reserved, terms_of, watched
 from tacit.fitting.budgets import NOT_GIVEN, NotGiven, budget_of
 from tacit.fitting.item_features import use_features
+from tacit.fitting.logs import log_end, log_start
 from tacit.fitting.provenance import given_settings, warn_of_leaks
 from tacit.fitting.top_items import COUNTS, narrowed, reserve_counts
 from tacit.models import Model
@@ -65,11 +66,7 @@ class Options:
 
     @classmethod
     def checked(
-        cls,
-        numerics: str,
-        noise_seed_unsafe: int | None,
-        top_items: int | None,
-        **others: Any,
+        cls, numerics: str, noise_seed_unsafe: int | None, top_items: int | None, **others: Any
     ) -> "Options":
         """Take the arguments of a call, or name the one that is wrong."""
         check("top_items", top_items, Count | None)
@@ -161,7 +158,7 @@ def plan_of(algorithm: Algorithm) -> FitPlan:
 
 def fit(
     ratings: RatingsOrStore,
-    algorithm: Algorithm | None = None,
+    algorithm: Algorithm | type[Algorithm] | str | None = None,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -180,7 +177,8 @@ def fit(
 
     Args:
         ratings: everyone's ratings: a `Ratings` in memory, or a `Store` on disk.
-        algorithm: a config such as `FrankWolfe(rounds=10)`; None chooses one by public rules.
+        algorithm: a config such as `FrankWolfe(rounds=10)`, its class, or its name on the command
+            line, such as "als"; None chooses one by public rules.
         epsilon: the privacy loss that may not be exceeded; with `delta` and `neighbours` a short
             form of `budget=PrivacyBudget(...)`.
         delta: the probability with which it may be exceeded; 1e-6, or that of the book.
@@ -211,12 +209,15 @@ def fit(
         strict=strict,
     )
     # What the rules of this package choose was not passed in, and cannot leak.
-    given = [] if algorithm is None else list(given_settings(algorithm))
+    config = algorithm_from(algorithm)
+    given = [] if config is None else list(given_settings(config))
     implicit = isinstance(ratings, RatingsOrStore) and ratings.implicit
-    plan = _OneFit(algorithm or automatic(implicit), given)
+    plan = _OneFit(config or automatic(implicit), given)
     check_kind(plan.algorithm, implicit)
+    log_start(plan.algorithm.name, budget)
     with reserved(book, budget, checkpoint, _reasons_not_private(options)) as reservation:
-        return run_plan(ratings, plan, budget, engine, replace(options, book=reservation))
+        options = replace(options, book=reservation)
+        return log_end(run_plan(ratings, plan, budget, engine, options))
 
 
 def automatic(implicit: bool = False) -> Algorithm:

@@ -34,6 +34,7 @@ from tacit.models.rules import (
     Uncertain,
 )
 from tacit.models.top_n import best_items, without_rated
+from tacit.models.vectors import HasVectors
 
 __all__ = ["Model"]
 
@@ -41,7 +42,7 @@ _Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(HasVectors):
     """What a fit publishes: a local rule, the catalogue, and the certificate.
 
     Nothing in it belongs to any one user. Predictions are made from it and a person's own

@@ -65,7 +65,7 @@ def item_column(given: Any) -> Any:
     if isinstance(given, pl.LazyFrame):
         given = given.collect()
     if hasattr(given, "columns"):
-        return _series(given["item"]) if "item" in set(given.columns) else None
+        return _series(given["item"]) if "item" in _names(given) else None
     if isinstance(given, Collection) and not isinstance(given, str | bytes):
         return given if isinstance(given, pl.Series | np.ndarray) else list(given)
     return None
@@ -90,16 +90,35 @@ def _columns(own: Any) -> tuple[Any, Any]:
     if isinstance(own, pl.LazyFrame):
         own = own.collect()
     if hasattr(own, "columns"):
-        if not {"item", "rating"} <= set(own.columns):
+        if not {"item", "rating"} <= set(_names(own)):
             raise DataError(f"own_ratings: expected {_FORMS}")
+        _refuse_many(own)
         return _series(own["item"]), _series(own["rating"])
     if isinstance(own, tuple) and len(own) == 2:
         return own
+    if type(own).__module__.partition(".")[0] == "pandas" and hasattr(own, "to_dict"):
+        return _columns(own.to_dict())  # a series of ratings by item
     raise DataError(f"own_ratings={type(own).__name__}: expected {_FORMS}")
 
 
+def _names(frame: Any) -> list[Any]:
+    """Return the column names of a frame of polars or pandas, or of a table of pyarrow."""
+    return list(getattr(frame, "column_names", frame.columns))
+
+
+def _refuse_many(frame: Any) -> None:
+    """Refuse a frame of several people where one is expected: their rows would become one."""
+    if "user" in _names(frame) and len(set(_series(frame["user"]))) > 1:
+        raise DataError(
+            "own_ratings: a frame of several users; expected one person's. For many, give it to "
+            "recommend_frame(ratings), or to predict_frame(ratings, pairs)"
+        )
+
+
 def _series(column: Any) -> Any:
-    return column if isinstance(column, pl.Series) else column.to_list()
+    if isinstance(column, pl.Series):
+        return column
+    return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
 
 
 def _numbers(ratings: Any) -> NDArray[np.float64] | None:

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import polars as pl
 
+from tacit.data.readers.arrow import read_arrow
+from tacit.data.readers.encoding import is_text
+from tacit.data.readers.packed import read_gzip, read_zip
 from tacit.data.readers.parquet import parquet_batches, parquet_rows, read_parquet
-from tacit.data.readers.text import HEAD, is_text, read_text, text_batches, text_rows
+from tacit.data.readers.text import HEAD, read_text
+from tacit.data.readers.text_batches import text_batches, text_rows
 from tacit.data.tables import Choice, Table
 from tacit.errors import ConfigError, DataError
 
@@ -36,32 +40,43 @@ READERS: dict[str, Reader] = {
     ".data": read_text,
     ".parquet": read_parquet,
     ".pq": read_parquet,
+    ".arrow": read_arrow,
+    ".feather": read_arrow,
+    ".ipc": read_arrow,
+    ".gz": read_gzip,
+    ".zip": read_zip,
 }
 """The reader of each suffix. Text under any other suffix is read as a text table."""
 
-_BEGINNINGS = {b"PAR1": ".parquet"}
+_BEGINNINGS = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"FEA1": ".feather",
+    b"\x1f\x8b": ".gz",
+    b"PK\x03\x04": ".zip",
+}
 """First bytes that tell a format whatever the suffix."""
 
 
 def read_file(
     path: Path, wanted: Mapping[str, Choice], optional: frozenset[str] = frozenset()
 ) -> Table:
-    """The wanted roles of one CSV, TSV, `::`-separated or Parquet file."""
+    """The wanted roles of one text table (packed or not), Parquet or Arrow file."""
     return _reader_of(path, _head_of(path))(path, wanted, optional)
 
 
 def read_batches(
-    path: Path, wanted: Mapping[str, Choice], rows: int, scratch: Path
+    path: Path, wanted: Mapping[str, Choice], rows: int
 ) -> Iterator[tuple[Table, float]]:
     """The wanted roles of one file, a part at a time, with the share that was read so far.
 
-    A reader that knows no parts gives the whole file at once. `scratch` is a private folder.
+    A reader that knows no parts gives the whole file at once.
     """
     reader = _reader_of(path, _head_of(path))
     if reader is read_parquet:
         yield from parquet_batches(path, wanted, rows)
     elif reader is read_text:
-        yield from text_batches(path, wanted, scratch)
+        yield from text_batches(path, wanted)
     else:
         yield reader(path, wanted, frozenset()), 1.0
 

@@ -1,7 +1,7 @@
 """Text tables: separator and header judged from the first lines, columns read by position.
 
-Fields are separated by `::`, a tab, a comma, a semicolon or a bar; the text is UTF-8. A first line
-without any number is a header.
+Fields are separated by `::`, a tab, a comma, a semicolon or a bar; the text is UTF-8, or UTF-16
+with a byte order mark. A first line without any number is a header.
 
 Every id is judged by itself, whatever else is in its column: a whole number is that number,
 with or without a point and zeros after it (`12`, `12.0`); anything else is text as it is written,
@@ -11,17 +11,18 @@ files are read as numbers at once where every id is plainly one; that gives the 
 The readers' own error texts quote what they read, so they stop here.
 """
 
-import codecs
 import csv
+import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 import polars as pl
 
+from tacit.data.readers.encoding import as_utf8, remedy, whole_text
 from tacit.data.tables import (
     KINDS,
     READER_ERRORS,
@@ -35,7 +36,16 @@ from tacit.data.tables import (
 )
 from tacit.errors import DataError
 
-__all__ = ["HEAD", "is_text", "read_text", "text_batches", "text_rows", "written_ids"]
+__all__ = [
+    "HEAD",
+    "layout_of",
+    "line_start",
+    "places_in",
+    "read_columns",
+    "read_content",
+    "read_text",
+    "written_ids",
+]
 
 Types = Mapping[int, pl.DataType]
 
@@ -53,8 +63,6 @@ _WHOLE = re.compile(r"(0|-?[1-9][0-9]*)(\.0*)?")
 _WITH_POINT = r"^(0|-?[1-9][0-9]*)\.0*$"
 _DIGITS: dict[type[pl.DataType], int] = {pl.Int64: 18, pl.Float64: 15}
 """How many digits these types hold, whatever the digits."""
-_BATCH = 1 << 26
-"""Bytes of a text that are read at a time, where it may be larger than memory."""
 _MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 
 
@@ -71,11 +79,22 @@ class Layout:
     """Fields of the first line that is not blank."""
     sample: Sequence[Sequence[str]]
     """Fields of the first lines of values."""
+    content: bytes | None = None
+    """All of the text, where the file itself is packed or of another encoding."""
 
     @property
     def width(self) -> int:
         """How many fields a line has."""
         return len(self.first)
+
+    @property
+    def size(self) -> int:
+        """How many bytes of text there are."""
+        return self.path.stat().st_size if self.content is None else len(self.content)
+
+    def open(self) -> BinaryIO:
+        """Open the text."""
+        return self.path.open("rb") if self.content is None else io.BytesIO(self.content)
 
     def name(self, place: int) -> str:
         """What messages call the column at a position."""
@@ -85,91 +104,26 @@ class Layout:
 def read_text(path: Path, wanted: Mapping[str, Choice], optional: frozenset[str]) -> Table:
     """The wanted roles of a text table."""
     with path.open("rb") as stream:
-        layout = _layout_of(path, stream.read(HEAD))
-    places = _places(layout, wanted, optional)
-    columns = _read_columns(layout, {k: kind_of(role) for role, k in places.items()})
+        head = stream.read(HEAD)
+    return read_content(path, as_utf8(path, head, HEAD), wanted, optional)
+
+
+def read_content(
+    path: Path, content: bytes | None, wanted: Mapping[str, Choice], optional: frozenset[str]
+) -> Table:
+    """The wanted roles of a text table: of the file, or of UTF-8 that was made of it."""
+    if content is None:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD)
+    else:
+        head = content[:HEAD]
+    layout = replace(layout_of(path, head), content=content)
+    places = places_in(layout, wanted, optional)
+    columns = read_columns(layout, {k: kind_of(role) for role, k in places.items()})
     return {role: columns[k] for role, k in places.items()}
 
 
-def text_batches(
-    path: Path, wanted: Mapping[str, Choice], scratch: Path
-) -> Iterator[tuple[Table, float]]:
-    """The wanted roles, some lines at a time, each with the share of the file that was read.
-
-    Every batch of lines goes through a file in the folder `scratch`, which is the caller's to keep
-    private. Ids are judged one by one, so batches give the same ids as the whole file.
-    """
-    with path.open("rb") as stream:
-        head = stream.read(HEAD)
-        layout = _layout_of(path, head)
-        places = _places(layout, wanted, frozenset())
-        kinds = {k: kind_of(role) for role, k in places.items()}
-        start, size = _start(head, layout.skip), path.stat().st_size
-        stream.seek(start)
-        for lines in _whole_lines(path, stream, quoted=layout.separator != "::"):
-            start += len(lines)
-            if lines.strip():
-                columns = _read_columns_of(layout, lines, kinds, scratch)
-                yield {role: columns[k] for role, k in places.items()}, start / size
-
-
-def _read_columns_of(
-    layout: Layout, lines: bytes, kinds: Mapping[int, Kind], scratch: Path
-) -> dict[int, pl.Series]:
-    """Read the columns of some lines, by way of a file; messages name the file they are from."""
-    piece = scratch / "lines.txt"
-    try:
-        piece.write_bytes(lines)
-        return _read_columns(replace(layout, path=piece, skip=0), kinds)
-    except DataError as error:
-        raise DataError(str(error).replace(str(piece), str(layout.path))) from None
-    finally:
-        piece.unlink(missing_ok=True)
-
-
-def _whole_lines(path: Path, stream: IO[bytes], *, quoted: bool) -> Iterator[bytes]:
-    """The rest of a file in batches that end where a line ends, and no quotation is open."""
-    rest = b""
-    while block := stream.read(_BATCH):
-        rest += block
-        end = _last_line_end(rest, quoted)
-        if not end and len(rest) > 4 * _BATCH:
-            raise DataError(f"{path}: lines that cannot be read (quotes or encoding)")
-        if end:
-            yield rest[:end]
-            rest = rest[end:]
-    if rest:
-        yield rest
-
-
-def _last_line_end(block: bytes, quoted: bool) -> int:
-    """Where the last whole line ends; 0 if there is none."""
-    if not quoted or b'"' not in block:
-        return block.rfind(b"\n") + 1
-    import numpy as np
-
-    text = np.frombuffer(block, np.uint8)
-    outside = np.cumsum(text == ord('"')) % 2 == 0
-    ends = np.flatnonzero(outside & (text == ord("\n")))
-    return int(ends[-1]) + 1 if ends.size else 0
-
-
-def text_rows(path: Path) -> int:
-    """About how many rows a text table has, by the length of its first lines."""
-    with path.open("rb") as stream:
-        head = stream.read(HEAD)
-    return -(-path.stat().st_size * max(1, head.count(b"\n")) // max(1, len(head)))
-
-
-def is_text(head: bytes) -> bool:
-    """Whether the first bytes of a file can be UTF-8 text."""
-    try:
-        return "\0" not in codecs.getincrementaldecoder("utf-8-sig")().decode(head)
-    except UnicodeDecodeError:
-        return False
-
-
-def _places(
+def places_in(
     layout: Layout, wanted: Mapping[str, Choice], optional: frozenset[str]
 ) -> dict[str, int]:
     """Where the wanted columns of a text are: by header, or by position where there is none."""
@@ -198,7 +152,7 @@ def _surely_header(layout: Layout) -> bool:
     return any(all(map(_is_number, column)) for column in columns)
 
 
-def _layout_of(path: Path, head: bytes) -> Layout:
+def layout_of(path: Path, head: bytes) -> Layout:
     """Find separator, header and the first rows in the first bytes of a file."""
     lines = _lines(path, head)
     skip = next((k for k, line in enumerate(lines) if line.strip("\r")), None)
@@ -215,7 +169,7 @@ def _layout_of(path: Path, head: bytes) -> Layout:
     return Layout(path, separator, header, skip + header, rows[0], rows[1:] if header else rows)
 
 
-def _read_columns(layout: Layout, kinds: Mapping[int, Kind]) -> dict[int, pl.Series]:
+def read_columns(layout: Layout, kinds: Mapping[int, Kind]) -> dict[int, pl.Series]:
     """Read columns by position, as numbers where that gives the same as text, else as text."""
     source = _source(layout)
     frame = _scan(layout, source, _types(layout, source, kinds))
@@ -224,7 +178,10 @@ def _read_columns(layout: Layout, kinds: Mapping[int, Kind]) -> dict[int, pl.Ser
     if frame is None or _maybe_short(layout, frame):
         _refuse_misshapen(layout)
     if frame is None:
-        raise DataError(f"{layout.path}: lines that cannot be read (quotes or encoding)")
+        raise DataError(
+            f"{layout.path}: lines that cannot be read: a quote that does not end, or signs that "
+            f"are not UTF-8. {remedy(layout.path)}"
+        )
     columns = {k: frame.get_column(str(k)).alias(layout.name(k)) for k in kinds}
     return {k: _tidy(column, kinds[k]) for k, column in columns.items()}
 
@@ -275,9 +232,7 @@ def _is_number(field: str) -> bool:
 
 def _lines(path: Path, head: bytes) -> list[str]:
     """The whole lines in the first bytes of a file."""
-    if not is_text(head):
-        raise DataError(f"{path}: neither UTF-8 text nor Parquet (unpack or convert it first)")
-    lines = codecs.getincrementaldecoder("utf-8-sig")().decode(head).split("\n")
+    lines = whole_text(path, head).split("\n")
     if len(head) == HEAD:
         lines.pop()
     if not lines:
@@ -314,7 +269,7 @@ def _seen(layout: Layout, place: int) -> pl.DataType:
 
 def _written_plainly(layout: Layout, source: Path | bytes, types: Types) -> bool:
     """Whether a large file writes all of these ids as its first lines do, which is as numbers."""
-    if layout.path.stat().st_size < _LARGE:
+    if layout.size < _LARGE:
         return False
     import numpy as np
 
@@ -324,7 +279,7 @@ def _written_plainly(layout: Layout, source: Path | bytes, types: Types) -> bool
         text = np.frombuffer(source, dtype=np.uint8)
     else:
         text = np.asarray(np.memmap(source, dtype=np.uint8, mode="r"))
-    text = text[_start(text[:HEAD].tobytes(), layout.skip) :]
+    text = text[line_start(text[:HEAD].tobytes(), layout.skip) :]
     separator, kinds = ord(_sign(layout)), {type(kind) for kind in types.values()}
     if kinds == {pl.Int64} and no_odd_starts(text, separator):
         return True  # if it is no integer all the same, the reader of integers fails
@@ -332,7 +287,7 @@ def _written_plainly(layout: Layout, source: Path | bytes, types: Types) -> bool
     return written_plainly(text, wanted, separator, min(_DIGITS[kind] for kind in kinds))
 
 
-def _start(head: bytes, skip: int) -> int:
+def line_start(head: bytes, skip: int) -> int:
     """Where the first line of values begins."""
     start = len(_MARK) if head.startswith(_MARK) else 0
     for _ in range(skip):
@@ -348,9 +303,9 @@ def _sign(layout: Layout) -> str:
 def _source(layout: Layout) -> Path | bytes:
     """What polars can read: the file, or its bytes with one sign in place of `::`."""
     if layout.separator != "::":
-        return layout.path
+        return layout.path if layout.content is None else layout.content
     try:
-        raw = layout.path.read_bytes()
+        raw = layout.path.read_bytes() if layout.content is None else layout.content
     except OSError as error:
         raise DataError(f"{layout.path}: cannot be read ({error.strerror})") from None
     if _STAND_IN.encode() in raw:
@@ -382,8 +337,8 @@ def _scan(layout: Layout, source: Path | bytes, types: Types) -> pl.DataFrame | 
 
 def _trailing_blanks(layout: Layout) -> int:
     """How many blank lines end the file."""
-    with layout.path.open("rb") as stream:
-        stream.seek(max(0, layout.path.stat().st_size - 4096))
+    with layout.open() as stream:
+        stream.seek(max(0, layout.size - 4096))
         tail = stream.read()
     return max(0, tail[len(tail.rstrip(b"\r\n")) :].count(b"\n") - 1)
 
@@ -396,7 +351,9 @@ def _maybe_short(layout: Layout, frame: pl.DataFrame) -> bool:
 
 def _refuse_misshapen(layout: Layout) -> None:
     """Count the lines with more or fewer fields than the first; an error if there are any."""
-    with layout.path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+    with io.TextIOWrapper(
+        layout.open(), encoding="utf-8-sig", errors="replace", newline=""
+    ) as lines:
         try:
             count = sum(len(row) != layout.width for row in _split(lines, layout.separator))
         except csv.Error:
