@@ -44,9 +44,9 @@ def test_ratings_of_all_items_can_be_fitted() -> None:
     assert model.certificate.exact_epsilon == pytest.approx(5.0, rel=1e-6)
 
 
-def scaled_thirds() -> Ledger:
+def scaled_thirds(epsilon: float = 1.0) -> Ledger:
     """A whole budget in three scaled reservations."""
-    ledger = Ledger(PrivacyBudget(1.0))
+    ledger = Ledger(PrivacyBudget(epsilon))
     for turn in range(3):
         ledger.reserve(named(f"r {turn}"), BOUND, 1 / 3, scaled=True)
     return ledger
@@ -64,9 +64,10 @@ def test_what_was_given_up_and_reserved_by_another_does_not_come_back() -> None:
         ledger.redivide({named("r 0"): 1 / 3})
 
 
-def test_rounding_does_not_add_up_however_often_shares_are_divided() -> None:
+@pytest.mark.parametrize("epsilon", [1.0, 15.0])
+def test_rounding_does_not_add_up_however_often_shares_are_divided(epsilon: float) -> None:
     """Each time a little more, within what rounding is forgiven: it is forgiven once."""
-    ledger, share = scaled_thirds(), 1 / 3
+    ledger, share = scaled_thirds(epsilon), 1 / 3
     limit = cost_of(ledger)
     for _ in range(1000):
         share *= 1 + 0.9e-12

@@ -256,3 +256,14 @@ def test_an_exchange_between_unequal_relations_is_paid_as_it_costs() -> None:
     ledger.reserve(named("two"), BOUND, 0.1, scaled=True)
     with pytest.raises(PrivacyError, match="more together"):
         ledger.redivide({named("one"): 0.1, named("two"): 0.3})
+
+
+def test_an_exchange_gets_no_more_where_something_is_left_over() -> None:
+    """What is reserved for others, or for nobody yet, is not given away by an exchange."""
+    ledger = Ledger(PrivacyBudget(1.0))
+    ledger.reserve(named("one"), BOUND, 0.4, scaled=True)
+    cost = ledger.reserved[0].mu ** 2
+    with pytest.raises(PrivacyError, match="more together"):
+        ledger.redivide({named("one"): 0.4 * (1 + 1e-11)})
+    ledger.redivide({})
+    assert ledger.reserved[0].mu ** 2 == cost

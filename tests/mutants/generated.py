@@ -81,16 +81,32 @@ def changes_of(path: Path, file: str, kept: Path | None = None) -> list[Change]:
 
 
 def _made(source: str, file: str) -> list[Change]:
-    tree = get_ast(source)
-    frozen, plain = pickle.dumps(tree), _plain(source)
+    """Change the statements of a module one by one: a tree of one is small and quick to copy."""
+    lines, statements = source.splitlines(keepends=True), ast.parse(source)
     found: dict[str, Change] = {}
+    for statement in statements.body:
+        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        before, own, after = (
+            "".join(part)
+            for part in (lines[: first - 1], lines[first - 1 : statement.end_lineno],
+                         lines[statement.end_lineno :])
+        )  # fmt: skip
+        for mutated in _mutated(own):
+            whole = before + mutated + after
+            found[whole] = _described(file, source, whole, statements)
+    return _numbered(sorted(found.values(), key=lambda change: change.line))
+
+
+def _mutated(source: str) -> Iterator[str]:
+    """Yield every change of a statement that compiles and does something else."""
+    tree = get_ast(source)
+    frozen, seen = pickle.dumps(tree), {None, _plain(source)}
     for operator in operators():
         positions = sum(len(list(operator.mutation_positions(node))) for node in ast_nodes(tree))
         for occurrence in range(positions):
             mutated = MutationVisitor(occurrence, operator).walk(pickle.loads(frozen)).get_code()  # noqa: S301
-            if mutated not in found and _plain(mutated) not in (None, plain):
-                found[mutated] = _described(file, source, mutated)
-    return _numbered(sorted(found.values(), key=lambda change: change.line))
+            if _plain(mutated) not in seen:
+                yield mutated
 
 
 def _numbered(changes: list[Change]) -> list[Change]:
@@ -137,12 +153,12 @@ def _plain(source: str) -> str | None:
         return None
 
 
-def _described(file: str, source: str, mutated: str) -> Change:
+def _described(file: str, source: str, mutated: str, tree: ast.Module) -> Change:
     pairs = zip(source.splitlines(), mutated.splitlines(), strict=False)
     line, (old, new) = next((n, pair) for n, pair in enumerate(pairs, 1) if len(set(pair)) > 1)
     around = [
         node
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     names = [node.name for node in around if isinstance(node, ast.FunctionDef | ast.ClassDef)]

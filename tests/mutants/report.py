@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 from tests.mutants.generated import changes_of
 from tests.mutants.mutant import ROOT, SOURCE
-from tests.mutants.systematic import AT_IMPORT, GROUPS, HARMLESS, PLACE, SURVIVED, latest
+from tests.mutants.systematic import (
+    AT_IMPORT,
+    GROUPS,
+    HARMLESS,
+    PLACE,
+    SURVIVED,
+    digest_of,
+    latest,
+)
 
 PAGE = ROOT / "docs" / "privacy" / "mutation-testing.md"
 HEAD = (Path(__file__).parent / "mutation-testing.head.md").read_text()
@@ -52,12 +60,13 @@ def page(everything: list[Found]) -> str:
 
 def _table(everything: list[Found]) -> str:
     lines = ["## What came of it", "",
-             "| file | mutants | killed | harmless | survive | not run | killed, of the rest |",
-             "|---|---|---|---|---|---|---|"]  # fmt: skip
+             "| file | source | mutants | killed | harmless | survive | not run | killed, of the rest |",
+             "|---|---|---|---|---|---|---|---|"]  # fmt: skip
     files = dict.fromkeys(one.file for one in everything)
     for file in files:
-        lines.append(_row(f"`{file}`", [one for one in everything if one.file == file]))
-    return "\n".join([*lines, _row("all", everything), ""])
+        own = [one for one in everything if one.file == file]
+        lines.append(_row(f"`{file}` | `{digest_of(file)}`", own))
+    return "\n".join([*lines, _row("all | ", everything), ""])
 
 
 def _row(name: str, of: list[Found]) -> str:

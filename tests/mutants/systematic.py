@@ -20,6 +20,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -39,11 +40,12 @@ from tests.mutants.run import NEEDED_BY_ALL, forked
 GROUPS: dict[str, dict[str, Any]] = CONFIG["tacit"]["groups"]
 LONGEST_TEST = float(CONFIG["tacit"]["longest_test"])  # seconds of processor time
 LONGEST_MUTANT = float(CONFIG["tacit"]["longest_mutant"])
-LONGEST_WAIT = 60.0  # by the clock, for a mutant that waits for nothing
+LONGEST_WAIT = 300.0  # by the clock, for a mutant that waits for nothing; a busy machine is slow
 IMPORTED_LATE = (
     "tacit", "accounting", "algorithms", "data", "estimation", "fitting", "models", "trusted",
 )  # fmt: skip
-LONGEST_TRACE = 20.0  # by the clock, for a test on the code as it is
+LONGEST_TRACE = 120.0  # by the clock, for a test on the code as it is
+LONGEST_SLEEP = 10.0  # by the clock, of all threads of a process
 PATIENCE = 5000  # lines that a function runs without a new one until it is no longer watched
 PLACE = ROOT / "build" / "mutants"
 WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
@@ -181,20 +183,22 @@ class Runner:
         os._exit(0)
 
     def _trace(self, name: str) -> Ran:
-        """Run a test twice, traced and timed; one that fails or takes long covers nothing."""
+        """Run a test twice, timed and traced; one that fails or takes long covers nothing."""
         tracer, self._outcomes.failed, self._outcomes.passed = Tracer(), [], 0
-        forget_caches()
         longest = float(GROUPS[self._group].get("longest_test", LONGEST_TEST))
-        signal.setitimer(signal.ITIMER_VIRTUAL, 2 + 2 * longest)
-        tracer.start()
-        self._run(name)
-        tracer.stop()
+        forget_caches()
         begin = time.process_time()
-        if not self._outcomes.failed:
-            self._run(name)
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, longest + 0.2)  # what is imported first takes some
+        self._run(name)
         seconds = time.process_time() - begin
-        if self._outcomes.failed or not self._outcomes.passed or seconds > longest:
+        if not self._outcomes.failed and self._outcomes.passed:
+            forget_caches()
+            signal.setitimer(signal.ITIMER_VIRTUAL, 2 + 20 * longest)
+            tracer.start()
+            self._run(name)
+            tracer.stop()
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        if self._outcomes.failed or not self._outcomes.passed:
             return Ran(name, LONGEST_TRACE, {})
         return Ran(name, round(seconds, 3), {f: sorted(n) for f, n in tracer.lines.items()})
 
@@ -277,11 +281,13 @@ def in_forks(
 ) -> Iterator[tuple[Task, int, str]]:
     """Do each task in a fork, some at a time; yield it, its exit code, and the test that failed."""
     running: dict[int, tuple[Task, float]] = {}
+    waits: dict[int, Wait] = {}
     waiting = iter(tasks)
     while True:
         for task in islice(waiting, WORKERS - len(running)):
             child = forked(PLACE / "fork.log", lambda task=task: work(task))  # type: ignore[misc]
             running[child] = task, time.monotonic() + longest
+            waits[child] = Wait(child)
         if not running:
             return
         time.sleep(0.005)
@@ -290,8 +296,34 @@ def in_forks(
             if ended:
                 del running[child]
                 yield task, os.waitstatus_to_exitcode(status), _read(_by(child))
-            elif time.monotonic() > end:
+            elif time.monotonic() > end or waits[child].is_long():
                 os.kill(child, signal.SIGKILL)
+
+
+class Wait:
+    """Notices a process that has done nothing at all for a while: it waits for what a fork lacks.
+
+    One that is merely slow on a busy machine is ready to run, and is left alone.
+    """
+
+    def __init__(self, process: int) -> None:
+        self._tasks = Path(f"/proc/{process}/task")
+        self._looked = self._busy = time.monotonic()
+
+    def is_long(self) -> bool:
+        now = time.monotonic()
+        if now - self._looked < 1.0 or not self._tasks.exists():
+            return False
+        self._looked = now
+        with suppress(OSError):
+            states = [_read_state(each / "stat") for each in self._tasks.iterdir()]
+            if set(states) - {"S"}:
+                self._busy = now
+        return now - self._busy > LONGEST_SLEEP
+
+
+def _read_state(stat: Path) -> str:
+    return stat.read_text().rpartition(")")[2].split()[0]
 
 
 def _by(process: int | None = None) -> Path:
@@ -305,7 +337,7 @@ def _read(path: Path) -> str:
     return text
 
 
-OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=60", "-m", "not slow",
+OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=300", "-m", "not slow",
            "-k", f"not ({CONFIG['tacit']['without']})", "--durations=0", "--tb=no",
            "-W", "ignore::pytest.PytestAssertRewriteWarning",
            "-W", "ignore:overflow encountered:RuntimeWarning",
@@ -407,7 +439,8 @@ def _outcome(code: int) -> str:
 
 def _note(results: Path, change: Change, outcome: str, by: str) -> None:
     with results.open("a") as file:
-        file.write(json.dumps([change.key, change.line, outcome, by]) + "\n")
+        line = [change.key, change.line, outcome, by, digest_of(change.file)]
+        file.write(json.dumps(line) + "\n")
 
 
 def tests_of(group: str) -> list[Ran]:
@@ -422,26 +455,35 @@ def _lines(path: Path) -> list[Any]:
 
 
 def latest(results: Path) -> dict[str, str]:
-    """What is known of each mutant, the newest last."""
-    return {one[0]: one[2] for one in _lines(results)}
+    """What is known of each mutant of the source as it is now, the newest last."""
+    lines = _lines(results)
+    digests = {file: digest_of(file) for file in {one[0].partition(" | ")[0] for one in lines}}
+    return {one[0]: one[2] for one in lines if one[4] == digests[one[0].partition(" | ")[0]]}
 
 
-def run_group(group: str, files: list[str], wanted: tuple[str, ...]) -> None:
+def digest_of(file: str) -> str:
+    """The first digits of the SHA-256 of a source file, which say on what a mutant was run."""
+    path = SOURCE / file
+    return sha256(path.read_bytes()).hexdigest()[:12] if path.exists() else "gone"
+
+
+def run_group(group: str, files: list[str], tests: list[str], wanted: tuple[str, ...]) -> None:
     """Test the mutants of some files of which is known what is wanted; "" is nothing.
 
-    Survivors that are listed as harmless are not tested again.
+    Survivors that are listed as harmless are not tested again, and what is listed comes last.
     """
     results = PLACE / f"{group}.jsonl"
     known = latest(results)
     changes = [change for file in files for change in changes_of(SOURCE / file, file, PLACE)
                if known.get(change.key, "") in wanted
                and not (known.get(change.key) == SURVIVED and change.key in LISTED)]  # fmt: skip
+    changes.sort(key=lambda change: change.key in LISTED)
     sys.stderr.write(f"{group}: {len(changes)} mutants\n")
 
     def quickly() -> None:
         import_loops(group)
         runner = Runner(group, changes, results)
-        pytest.main([*OPTIONS, *GROUPS[group]["tests"]], plugins=[runner])
+        pytest.main([*OPTIONS, *tests], plugins=[runner])
 
     os.waitpid(forked(PLACE / f"{group}.log", quickly), 0)
     known, ran = latest(results), tests_of(group)
@@ -454,6 +496,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("groups", nargs="*", default=list(GROUPS))
     parser.add_argument("--files", nargs="*", default=[])
+    parser.add_argument("--tests", nargs="*", default=[], help="only these, of one group")
     parser.add_argument("--survivors", action="store_true", help="test survivors again")
     asked = parser.parse_args()
     os.chdir(ROOT)
@@ -464,7 +507,9 @@ def main() -> None:
     wanted = ("", AT_IMPORT, SURVIVED) if asked.survivors else ("", AT_IMPORT)
     for group in asked.groups:
         files = [file for file in GROUPS[group]["files"] if not asked.files or file in asked.files]
-        run_group(group, files, wanted)
+        more = GROUPS[group].get("more", []) if asked.survivors else []
+        tests = asked.tests or [*GROUPS[group]["tests"], *more]
+        run_group(group, files, tests, wanted)
 
 
 if __name__ == "__main__":

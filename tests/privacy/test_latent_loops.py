@@ -4,11 +4,14 @@ Users have from none to more ratings than there are factors, so that both forms 
 met, and sizes are such that loops that take four rows at a time have some left over.
 """
 
+import math
+
 import numpy as np
 import pytest
 from tests.support.by_hand import ITEMS, ratings_with_empty_rows
 
 from tacit.kernels.latent import (
+    _add_equations,
     expected_equations,
     expected_gradient,
     factor_moments,
@@ -146,17 +149,77 @@ def test_someone_whose_arithmetic_breaks_down_adds_nothing_and_the_next_does(wor
     assert np.all((means == 7.0).all(axis=1) == [i not in kept for i in range(len(LENGTHS))])
 
 
+def test_a_posterior_that_is_infinite_is_not_written(world: World) -> None:
+    """Someone without ratings has the mean that the prior gives to average people."""
+    prior = world.model.prior.copy()
+    prior[0] = np.inf
+    found = np.full((len(LENGTHS), world.rank), 7.0)
+    empty = LENGTHS.index(0)
+    posterior_means(world.rows, world.model._replace(prior=prior), found, empty, empty + 1)
+    assert np.all(found == 7.0)
+
+
+def equations(
+    shared: list[float], terms: list[list[float]], bound: float, most: int, quantum: float = 1.0
+) -> tuple[list[int], list[int]]:
+    """Return what one user adds: what her items share, and all of their own terms."""
+    own, count = np.array(terms), len(terms)
+    total = np.zeros((count, len(shared) + own.shape[1]), dtype=np.int64)
+    with np.errstate(over="ignore", invalid="ignore", divide="raise"):
+        quanta = Quanta(bound, quantum, most)
+        _add_equations(np.array(shared), own, np.arange(count, dtype=np.uint16), quanta, total)
+    assert (total[:, : len(shared)] == total[0, : len(shared)]).all()
+    return total[0, : len(shared)].tolist(), total[:, len(shared) :].ravel().tolist()
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("count", [1, 3])
+def test_equations_are_clipped_as_one_vector(scale: float, count: int) -> None:
+    """What is shared counts once for each item: its squared norm is three times as large for three."""
+    shared, terms = [1.5 * scale, -0.5 * scale], [[0.7 * scale, 2.0 * scale, -1.1 * scale]] * count
+    norm = math.sqrt(count * (np.dot(shared, shared) + np.dot(terms[0], terms[0])))
+    factor = min(1.0, 3.0 / norm)
+    one, own = equations(shared, terms, 3.0, 2**52, 1e-6)
+    assert np.allclose(np.array(one) * 1e-6, factor * np.array(shared), rtol=1e-5)
+    assert np.allclose(np.array(own) * 1e-6, factor * np.ravel(terms), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shared", "terms", "bound", "most", "expected"),
+    [
+        ([2.0], [[3.0]], 4.0, 13, ([2], [3])),  # just fits
+        ([2.0], [[3.0, 0.6]], 4.0, 13, None),  # 4 + 10 would be one too many
+        ([2.0], [[0.6] * 3] * 4, 5.0, 21, None),  # rounding makes the terms longer
+        ([0.51] * 6, [[0.0]] * 15, 5.0, 24, None),  # rounding makes the shared part longer
+        ([1.2, 0.0, 0.0], [[0.0]], 5.0, 25, ([1, 0, 0], [0])),  # short, and not cut to nothing
+        ([2.51] * 3, [[0.0]], 20.0, 400, ([2, 2, 2], [0])),  # no longer than 0.1 % and one each
+        ([1e200], [[1.0]], 5.0, 25, ([0], [0])),  # its norm overflows
+    ],
+)
+def test_equations_of_one_user_are_bounded_in_integers(
+    shared: list[float],
+    terms: list[list[float]],
+    bound: float,
+    most: int,
+    expected: tuple[list[int], list[int]] | None,
+) -> None:
+    one, own = equations(shared, terms, bound, most)
+    assert len(terms) * sum(k * k for k in one) + sum(k * k for k in own) <= most
+    if expected is not None:
+        assert (one, own) == expected
+
+
 @pytest.mark.parametrize("size", [1, 2, 4, 5, 9])
 def test_solving_with_a_cholesky_factor(size: int) -> None:
     rng = np.random.default_rng(size)
     half = rng.standard_normal((size + 2, size))
-    gram = half.T @ half + np.eye(size)
+    gram = 1e-3 * (half.T @ half + np.eye(size))  # corners below 1 are sound too
     upper = np.triu(gram) + np.tril(np.full((size, size), np.nan), -1)  # only this half is read
     assert cholesky(upper)
     U = np.triu(upper)
     assert np.allclose(U.T @ U, gram, rtol=1e-12)
     assert np.allclose(inverse_of(U) @ U, np.eye(size), atol=1e-12)
-    right = rng.standard_normal((size, 3))
+    right = 1e-3 * rng.standard_normal((size, 3))
     solved = right.copy()
     solve_rows(U, solved)
     assert np.allclose(gram @ solved, right, atol=1e-11)
