@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 from tacit.data import partition as module
-from tacit.data.readers import text
+from tacit.data.readers import text_batches as text
 from tacit.data.store_writer import write_store
 from tests.contracts.test_algorithms import assert_identical
 

@@ -295,7 +295,8 @@ class TestCommandLine:
             assert "[[candidate]]" in err
 
     def test_fit_takes_top_items_and_is_strict_if_asked(self, run: Any, folder: Path) -> None:
-        code, out, err = run("fit", "--top-items", 15, "--items", folder / "items.csv", "--strict")
+        words = ("--top-items", 15, "--items", folder / "items.csv", "--strict", "--json")
+        code, out, err = run("fit", *words)
         assert code == 0, err
         assert "the 15 most rated by the release 'item counts'" in out
         code, _, err = run("fit", "--strict")
