@@ -295,7 +295,9 @@ def test_an_exported_folder_works_on_a_static_host_and_damage_is_told(
         content = bytearray(model.read_bytes())
         content[-30] ^= 1
         (site / "model.js").write_bytes(model_module(bytes(content)))
-        page.reload()
+        page.close()
+        page = browser.new_page()  # with nothing in its cache
+        page.goto(announced(host, tmp_path / "host.log"))
         page.wait_for_selector("#problem:not([hidden])")
         assert "does not match its digest" in page.inner_text("#problem")
         page.close()
