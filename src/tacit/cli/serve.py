@@ -21,7 +21,7 @@ def run(
     host: Annotated[
         str, typer.Option(help="Where to listen; by default this machine alone can connect.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: any.")] = 8765,
     token_file: Annotated[
         Path | None, typer.Option(help="A file with a bearer token that callers of /v1 must send.")
     ] = None,
@@ -47,8 +47,15 @@ def run(
     token = None if token_file is None else read_token(token_file)
     check_installed()
     path = _demo_model(folder) if model is None else model
-    _announce(host, port, page, token is not None)
-    serve(path, host=host, port=port, token=token, limits=limits, page=page)
+    serve(
+        path,
+        host=host,
+        port=port,
+        token=token,
+        limits=limits,
+        page=page,
+        ready=lambda taken: _announce(host, taken, page, token is not None),
+    )
 
 
 def _demo_model(folder: Path) -> Path:

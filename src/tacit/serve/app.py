@@ -152,7 +152,7 @@ def _add_facts(app: FastAPI, holder: Holder, metrics: Metrics, limits: Limits) -
             "status": "ok",
             "rule": model.rule.kind,
             "items": len(model.catalogue),
-            "rating_range": model.rating_range,
+            "rating_range": list(model.rating_range),
             "implicit": model.implicit,
             "private": model.private,
             "digest": model.digest,

@@ -1,5 +1,6 @@
 """Start the server: on loopback unless told otherwise, with no log of who asked what."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,26 +50,51 @@ def serve(
     token: str | None = None,
     limits: Limits | None = None,
     page: bool = True,
+    ready: Callable[[int], None] | None = None,
 ) -> None:
     """Serve a model until interrupted; requests that have begun are answered first.
 
+    Args:
+        model: the model file.
+        host: where to listen.
+        port: the port; 0 takes any that is free.
+        token: what callers of the API must send, if anything.
+        limits: what callers may ask for.
+        page: whether the page is served, or the API alone.
+        ready: told the port once the server listens.
+
     Raises:
         ModelFileError: the file is no sound model.
-        ConfigError: a package is missing.
+        ConfigError: a package is missing, or the address cannot be had.
     """
     check_installed()
     import uvicorn
 
     from tacit.serve.app import create_app
 
-    app = create_app(model, limits=limits, token=token, page=page)
-    settings: dict[str, Any] = {"access_log": False, "log_level": "warning"}
-    uvicorn.run(
-        app,
+    config = uvicorn.Config(
+        create_app(model, limits=limits, token=token, page=page),
         host=host,
         port=port,
+        access_log=False,
+        log_level="critical",  # its messages may quote a request
         server_header=False,
-        h11_max_incomplete_event_size=1 << 14,
+        ws="none",
         timeout_graceful_shutdown=10,
-        **settings,
     )
+    server: Any = uvicorn.Server(config)
+    start = server.startup
+
+    async def startup(sockets: Any = None) -> None:
+        await start(sockets=sockets)
+        if ready is not None and server.servers:
+            ready(int(server.servers[0].sockets[0].getsockname()[1]))
+
+    server.startup = startup
+    try:
+        server.run()
+    except SystemExit:
+        raise ConfigError(
+            f"--host {host} --port {port}: cannot listen there; another program may, or it is no "
+            "address of this machine"
+        ) from None

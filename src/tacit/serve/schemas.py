@@ -89,7 +89,7 @@ class State(BaseModel):
     status: Literal["ok"]
     rule: str
     items: int
-    rating_range: tuple[float, float]
+    rating_range: Annotated[list[float], Field(min_length=2, max_length=2)]
     implicit: bool
     private: bool
     digest: str | None
