@@ -20,8 +20,9 @@ from tacit.accounting.ledger import Entry
 from tacit.algorithms import Algorithm
 from tacit.audit.target import Target
 from tacit.data.ratings import Ratings
+from tacit.data.store import RatingsOrStore
 from tacit.engines.base import Engine
-from tacit.errors import TacitWarning
+from tacit.errors import EngineError, TacitWarning
 from tacit.fitting.fit import Options, plan_of, run_plan
 from tacit.fitting.top_items import top_items
 from tacit.trusted.mechanism import Observer
@@ -84,8 +85,10 @@ class _Worlds:
         self._everything, self._sign = other, sign
         self._kept: NDArray[np.int64] | None = None
 
-    def take(self, ratings: Ratings) -> None:
+    def take(self, ratings: RatingsOrStore) -> None:
         """Take the played world, and of the other one the same items."""
+        if not isinstance(ratings, Ratings):
+            raise EngineError("an audit plays with few people, in memory")
         other = self._everything
         if ratings.n_items < other.n_items:  # the fit has chosen items, by the newest release
             self._kept = top_items(self._newest, ratings.n_items)

@@ -45,8 +45,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (
-    synth, partition, plan, fit, tune, extend, predict, recommend, similar, evaluate, certificate, verify,
-    sign, audit, info, demo, reproduce,
+    synth, partition, plan, fit, tune, extend, predict, recommend, similar, evaluate, certificate,
+    verify, sign, audit, info, demo, reproduce,
 ):  # fmt: skip
     kind = WithSettings if verb in (fit, audit) else None
     app.command(verb.__name__.rpartition(".")[2], cls=kind)(verb.run)

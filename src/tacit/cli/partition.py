@@ -9,7 +9,6 @@ from tacit.cli.options import (
     AsJson,
     Duplicates,
     FeatureNames,
-    Force,
     Implicit,
     ItemColumn,
     ItemsPath,

@@ -142,7 +142,9 @@ class Ray:
         try:
             answer: Answer = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            raise EngineError(f"the cluster lost a worker for good ({type(error).__name__})") from None
+            raise EngineError(
+                f"the cluster lost a worker for good ({type(error).__name__})"
+            ) from None
         if answer.trouble:
             raise EngineError(answer.trouble)
         return answer.sealed
@@ -252,12 +254,14 @@ def _imported() -> Any:
         import ray
         import ray.exceptions
     except ImportError:
-        raise ConfigError("engine=Ray: the package ray is missing; pip install 'tacit[ray]'") from None
+        raise ConfigError(
+            "engine=Ray: the package ray is missing; pip install 'tacit[ray]'"
+        ) from None
     return ray
 
 
 def _settings_of_a_cluster(folder: Path) -> dict[str, str]:
-    """Settings of a cluster of this machine: a token that nobody else has, and no word to anyone."""
+    """Settings of a cluster of this machine: a token of its own, and no word to anyone."""
     token = folder / "token"
     token.touch(mode=0o600)
     token.write_text(_TOKEN)
@@ -274,8 +278,8 @@ def _no_cluster(address: str | None, error: BaseException) -> EngineError:
     if address is None:
         return EngineError(f"Ray cannot start a cluster on this machine ({kind})")
     return EngineError(
-        f"address={address}: no Ray cluster can be joined there ({kind}); is it running, and is its "
-        "token in RAY_AUTH_TOKEN, in the file RAY_AUTH_TOKEN_PATH names, or in ~/.ray/auth_token?"
+        f"address={address}: no Ray cluster can be joined there ({kind}); is it running, and is "
+        "its token in RAY_AUTH_TOKEN, in the file of RAY_AUTH_TOKEN_PATH, or in ~/.ray/auth_token?"
     )
 
 

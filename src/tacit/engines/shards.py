@@ -84,9 +84,7 @@ class ShardSums:
                     result = work(self._kept[number])
                 yield result
 
-    def _read(
-        self, reader: ThreadPoolExecutor, missing: Iterator[int]
-    ) -> "Future[Ratings]":
+    def _read(self, reader: ThreadPoolExecutor, missing: Iterator[int]) -> "Future[Ratings]":
         """Begin to read the next shard that is missing; an idle wait if there is none."""
         number = next(missing, None)
         return Future() if number is None else reader.submit(self._store.shard, number, ids=False)
