@@ -206,7 +206,7 @@ def test_damage_is_seen_and_named(tmp_path: Path, name: str, way: str) -> None:
 
     if name == "manifest.json" and way == "flip":
         path.write_bytes(content.replace(b'"users": ', b'"users": 1'))
-    with pytest.raises(tacit.DataError, match="damaged|cannot be read|no store") as caught:
+    with pytest.raises(tacit.DataError, match=r"damaged|cannot be read|no store") as caught:
         fit()
     assert len(str(caught.value)) < 300
 

@@ -86,7 +86,7 @@ def test_engines_refuse_what_is_not_where_they_can_use_it(tmp_path: Path) -> Non
 
 
 def test_rows_that_are_no_rows_are_refused_though_the_digest_is_right(tmp_path: Path) -> None:
-    """All bounds are proved for rows. A store that says otherwise is summed no more than Ratings."""
+    """All bounds are proved for rows, and for nothing else that a file may hold."""
     ratings = ratings_for(8, **SIZES)
     values = ratings.values.copy()
     values[5] = 1e6

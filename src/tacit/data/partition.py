@@ -95,7 +95,7 @@ def partition(
     _refuse_inputs_within(place, paths)
     count = shards or _shards_for(paths)
     tell = progress or _tell_nobody
-    known = catalogue or Catalogue(pl.Series(["nothing", "yet"]), public=False)
+    known = catalogue or Catalogue(pl.Series([0, 1]), public=False)  # until all were seen
     given = None if implicit else rules.rating_range
     writer = StoreWriter(place, given, known, implicit=implicit, overwrite=overwrite)
     with writer:

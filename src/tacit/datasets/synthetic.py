@@ -1,6 +1,7 @@
 """Synthetic ratings at any size: the paper's rank-one matrix, a world of tastes, star families."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, get_args
@@ -15,12 +16,13 @@ from tacit.datasets.families import FAMILIES, STAR_RANGE, draw_family
 from tacit.datasets.titles import GENRES, invent_titles
 from tacit.errors import ConfigError
 
-__all__ = ["Kind", "Synthetic", "synthesise"]
+__all__ = ["Kind", "Synthetic", "synthesise", "tastes_in_parts"]
 
 Kind = Literal["rank-one", "tastes", "popular", "few", "wide", "sparse", "missing-not-at-random"]
 """The worlds that there are."""
 
 _Positions = npt.NDArray[np.int64]
+_Things = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.uint32]]
 
 _USUAL: Final = (20_000, 400, 80)
 _MOST_USERS: Final = 2**32 - 1
@@ -114,6 +116,42 @@ def synthesise(
     return make((people, things), each, float(test_fraction), rng)
 
 
+def tastes_in_parts(
+    users: int, items: int, per_user: int, *, part: int, seed: int = 0
+) -> Iterator[Synthetic]:
+    """Make ratings of kind "tastes" for more people than fit into memory, `part` at a time.
+
+    All parts have the same items; people are numbered on from part to part. Nothing is held out.
+
+    >>> worlds = list(tastes_in_parts(5, 20, 4, part=3))
+    >>> [sorted(set(world.train["user"])) for world in worlds]
+    [[0, 1, 2], [3, 4]]
+    """
+    _check_whole("users", users, 1, _MOST_USERS)
+    _check_whole("items", items, 2, _MOST_ITEMS)
+    _check_whole("per_user", per_user, 2, items, " (the number of items)")
+    _check_whole("part", part, 1, _MOST_USERS)
+    rng = np.random.default_rng(seed)
+    main, second = _genres(items, rng)
+    titles, things = invent_titles(main, second, rng), _things(main, second, rng)
+    for number, first in enumerate(range(0, users, part)):
+        world, plan = _people(min(part, users - first), things, per_user, [seed, number])
+        train, test = parts_of(plan)
+        loops.draw_tastes(plan, world, train, test)
+        train.user[:] += np.uint32(first)
+        yield Synthetic(*frames_of(train, test, titles), rating_range=STAR_RANGE)
+
+
+def _people(
+    count: int, things: _Things, per_user: int, seed: list[int]
+) -> tuple[loops.TasteWorld, loops.DrawPlan]:
+    """Draw some people, and how many ratings each of them gives."""
+    rng = np.random.default_rng(seed)
+    world, items = _taste_world(count, things, rng), len(things[2])
+    law = math.log(per_user) - _COUNT_SPREAD**2 / 2, _COUNT_SPREAD
+    return world, plan_for(counts_near(count, law, (2, items), rng), 0.0, items, rng)
+
+
 def _check_whole(name: str, value: object, low: int, high: int, what: str = "") -> None:
     """Refuse what is not a whole number from low to high."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
@@ -180,6 +218,11 @@ def _world(
     users: int, main: _Positions, second: _Positions, rng: np.random.Generator
 ) -> loops.TasteWorld:
     """Draw what items are like and what users like."""
+    return _taste_world(users, _things(main, second, rng), rng)
+
+
+def _things(main: _Positions, second: _Positions, rng: np.random.Generator) -> _Things:
+    """Draw what items are like: traits, quality, and their order by fame."""
     n = len(main)
     traits = rng.normal(0.0, _TRAIT_SD, (n, len(GENRES)))
     traits[np.arange(n), main] += 1.0
@@ -188,7 +231,11 @@ def _world(
     fame = np.empty(n)
     fame[order] = np.linspace(1.0, -1.0, n)
     quality = rng.normal(_QUALITY_OF_FAME * fame, _QUALITY_SD)
+    return traits.astype(np.float32), quality.astype(np.float32), order
+
+
+def _taste_world(users: int, things: _Things, rng: np.random.Generator) -> loops.TasteWorld:
+    """Draw what users like."""
     tastes = rng.standard_normal((users, len(GENRES)), np.float32) * _TASTE_SDS
     level = _LEVEL + _LEVEL_SD * rng.standard_normal(users, np.float32)
-    things = traits.astype(np.float32), quality.astype(np.float32), order
     return loops.TasteWorld(*things, tastes, level, _SELECTIVITY, _NOISE_SD)

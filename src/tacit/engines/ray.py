@@ -279,8 +279,7 @@ def _no_cluster(address: str | None, error: BaseException) -> EngineError:
         return EngineError(f"Ray cannot start a cluster on this machine ({kind})")
     return EngineError(
         f"address={address}: no Ray cluster can be joined there ({kind}); is it running, and is "
-        "its token in RAY_AUTH_TOKEN, in the file that RAY_AUTH_TOKEN_PATH names, or in "
-        "~/.ray/auth_token?"
+        "its token in RAY_AUTH_TOKEN, in the file of RAY_AUTH_TOKEN_PATH, or in ~/.ray/auth_token?"
     )
 
 
