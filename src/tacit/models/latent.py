@@ -26,6 +26,7 @@ from tacit.models.rules import (
 
 if TYPE_CHECKING:
     from tacit.kernels.latent import LatentArrays
+    from tacit.kernels.quick import QuickArrays
 
 __all__ = ["LatentFactorRule", "choice_weights"]
 
@@ -75,12 +76,12 @@ class LatentFactorRule:
 
     def scores(self, own: OwnRows) -> Floats:
         """Return everyone's predicted rating of every item, people by items."""
-        from tacit.kernels.latent import posterior_means
+        from tacit.kernels.quick import quick_means
 
         people = own.indptr.size - 1
         rows = own_arrays(own, self.offsets, (False, 0.0, np.inf, np.inf))
         solved = np.zeros((people, self.factors.shape[1]))
-        posterior_means(rows, self._arrays, solved, 0, people)
+        quick_means(rows, self._arrays, self._quick, solved, 0, people)
         scores = np.asarray(solved @ self.factors.T)
         scores += self.offsets
         return scores
@@ -222,6 +223,12 @@ class LatentFactorRule:
 
         roots = 1.0 / np.sqrt(self.noise)
         return LatentArrays(self.factors, roots, self._choice_weights, self.prior)
+
+    @cached_property
+    def _quick(self) -> "QuickArrays":
+        from tacit.kernels.quick import quick_arrays
+
+        return quick_arrays(self._arrays)
 
     @cached_property
     def _choice_weights(self) -> Floats:

@@ -1,0 +1,209 @@
+"""Posterior means of the latent factor model, solved in single precision and refined in double.
+
+Only the local rule of a published model uses these loops; a fit does not. The matrix of a user's
+system is formed and factorised in single precision, which is most of the work. Then, in double
+precision, what is left of the right side is solved for again until a correction is below a part in
+10^4: each is smaller than the one before by the error of the factorisation, so that the next one
+would be below 10^-8.
+Where that does not happen she solves in double precision from the start (`kernels.latent`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tacit.kernels.latent import LatentArrays, _choice_factors, _posterior
+from tacit.kernels.solving import add_combination, put, target
+
+__all__ = ["QuickArrays", "quick_arrays", "quick_means"]
+
+_WIDE = 16  # columns are padded to a multiple of this, so that loops have no remainder
+_TRIES = 4
+_SMALL = 1e-8  # of the squared length: after such a correction none is needed
+
+
+class QuickArrays(NamedTuple):
+    """Items' factors over the sd of their noise: by item in both precisions, and by factor."""
+
+    scaled: NDArray[np.float64]
+    single: NDArray[np.float32]
+    across: NDArray[np.float32]
+
+
+def quick_arrays(model: LatentArrays) -> QuickArrays:
+    """Return what `quick_means` takes besides the model."""
+    scaled = np.ascontiguousarray(model.factors * model.roots[:, None])
+    items, rank = scaled.shape
+    single = np.zeros((items, _padded(rank)), np.float32)
+    single[:, :rank] = scaled
+    return QuickArrays(scaled, single, np.ascontiguousarray(scaled.T.astype(np.float32)))
+
+
+@njit(cache=True)
+def _padded(size):
+    return (size + _WIDE - 1) // _WIDE * _WIDE
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def _dot(one, other):
+    """Return the inner product, summed in whatever order is quick."""
+    total = one.dtype.type(0.0)
+    for k in range(one.size):
+        total += one[k] * other[k]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_products(rows, gram, size):
+    """Add the upper half of rows^T rows, eight rows at a time; widths are padded."""
+    count = rows.shape[0]
+    whole = count - count % 8
+    for p in range(0, whole, 8):
+        for k in range(size):
+            first = k // _WIDE * _WIDE
+            sums, a, b, c, d = gram[k, first:], rows[p], rows[p + 1], rows[p + 2], rows[p + 3]
+            e, f, g, h = rows[p + 4], rows[p + 5], rows[p + 6], rows[p + 7]
+            one, two, three, four = a[k], b[k], c[k], d[k]
+            five, six, seven, eight = e[k], f[k], g[k], h[k]
+            a, b, c, d = a[first:], b[first:], c[first:], d[first:]
+            e, f, g, h = e[first:], f[first:], g[first:], h[first:]
+            for l in range(sums.size):
+                pair = one * a[l] + two * b[l] + three * c[l] + four * d[l]
+                sums[l] += pair + (five * e[l] + six * f[l] + seven * g[l] + eight * h[l])
+    for p in range(whole, count):
+        for k in range(size):
+            first = k // _WIDE * _WIDE
+            sums, row, weight = gram[k, first:], rows[p, first:], rows[p, k]
+            for l in range(sums.size):
+                sums[l] += weight * row[l]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _cholesky(gram, size):
+    """Turn the upper half into U with gram = U^T U, in place; widths are padded."""
+    for k in range(size):
+        first = k // _WIDE * _WIDE
+        sums = gram[k, first:]
+        whole = k - k % 4
+        for j in range(0, whole, 4):
+            a, b, c, d = gram[j], gram[j + 1], gram[j + 2], gram[j + 3]
+            one, two, three, four = a[k], b[k], c[k], d[k]
+            a, b, c, d = a[first:], b[first:], c[first:], d[first:]
+            for l in range(sums.size):
+                sums[l] -= one * a[l] + two * b[l] + (three * c[l] + four * d[l])
+        for j in range(whole, k):
+            row, weight = gram[j, first:], gram[j, k]
+            for l in range(sums.size):
+                sums[l] -= weight * row[l]
+        if not 0.0 < sums[k - first] < np.inf:
+            return False
+        inverse = np.float32(1.0) / np.sqrt(sums[k - first])
+        for l in range(sums.size):
+            sums[l] *= inverse
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _substitute(upper, right):
+    """Solve U^T U x = right in place, in the precision of U."""
+    size = right.size
+    for k in range(size):
+        right[k] /= upper[k, k]
+        row, value, rest = upper[k, k + 1 : size], right[k], right[k + 1 :]
+        for l in range(rest.size):
+            rest[l] -= value * row[l]
+    for k in range(size - 1, -1, -1):
+        right[k] = (right[k] - _dot(upper[k, k + 1 : size], right[k + 1 :])) / upper[k, k]
+
+
+@njit(cache=True, nogil=True)
+def _system(quick, items, wide):
+    """Return U of I + G G^T or I + G^T G in single precision, its size, and whether it is sound."""
+    rank, count = quick.scaled.shape[1], items.size
+    size = count if wide else rank
+    rows = np.zeros((rank if wide else count, _padded(size)), dtype=np.float32)
+    if wide:
+        for k in range(rank):
+            row, across = rows[k], quick.across[k]
+            for p in range(count):
+                row[p] = across[items[p]]
+    else:
+        for p in range(count):
+            put(quick.single[items[p]], rows[p])
+    gram = np.zeros((size, rows.shape[1]), dtype=np.float32)
+    for k in range(size):
+        gram[k, k] = 1.0
+    _add_products(rows, gram, size)
+    return gram, _cholesky(gram, size)
+
+
+@njit(cache=True, nogil=True)
+def _left(block, gaps, solved, moved):
+    """Return what is left of the right side: gaps - solved - G G^T solved, given G^T solved."""
+    left = np.empty(gaps.size)
+    for p in range(gaps.size):
+        left[p] = gaps[p] - solved[p] - _dot(block[p], moved)
+    return left
+
+
+@njit(cache=True, nogil=True)
+def _corrected(upper, left, solved):
+    """Add the correction to the solution; return the squares of its length and the solution's."""
+    single = left.astype(np.float32)
+    _substitute(upper, single)
+    length, whole = 0.0, 0.0
+    for k in range(solved.size):
+        solved[k] += single[k]
+        length += np.float64(single[k]) ** 2
+        whole += solved[k] ** 2
+    return length, whole
+
+
+@njit(cache=True, nogil=True)
+def _refined(upper, block, gaps, wide):
+    """Return G^T (I + G G^T)^-1 gaps, and whether corrections became small."""
+    rank = block.shape[1]
+    solved = np.zeros(gaps.size if wide else rank)
+    right, moved = np.zeros(rank), np.zeros(rank)
+    add_combination(right, gaps, block)
+    for turn in range(_TRIES):
+        if wide:
+            left = _left(block, gaps, solved, moved) if turn else gaps
+        else:
+            left = right.copy()
+            if turn:
+                left = -solved
+                add_combination(left, _left(block, gaps, np.zeros(gaps.size), solved), block)
+        length, whole = _corrected(upper, left, solved)
+        if wide:
+            moved[:] = 0.0
+            add_combination(moved, solved, block)
+        if length <= _SMALL * whole:
+            return (moved if wide else solved), True
+    return right, False
+
+
+@njit(cache=True, nogil=True)
+def quick_means(rows, model, quick, solved, lo, hi):
+    """Write every user's posterior mean; zero where arithmetic breaks down."""
+    rank = model.factors.shape[1]
+    for i in range(lo, hi):
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        items, wide = rows.items[start:stop], stop - start < rank
+        own, block, gaps = np.zeros(rank), np.empty((stop - start, rank)), np.empty(stop - start)
+        add_combination(own, _choice_factors(rows, i, model.choice), model.prior)
+        for p in range(gaps.size):
+            put(quick.scaled[items[p]], block[p])
+            gaps[p] = target(rows, i, start + p) * model.roots[items[p]] - _dot(block[p], own)
+        upper, fine = _system(quick, items, wide)
+        if fine:
+            more, fine = _refined(upper, block, gaps, wide)
+            for k in range(rank):
+                own[k] += more[k]
+                fine = fine and np.abs(own[k]) < np.inf
+        if not fine:
+            _, own, _, _, fine = _posterior(rows, i, model)
+        if fine:
+            put(own, solved[i])
