@@ -6,11 +6,14 @@ READY := $(VENV)/ready
 # Optional packages (servers, clusters, other libraries) are large; they have an environment of their own.
 EXTRAS := .venv-extras
 EXTRAS_READY := $(EXTRAS)/ready
+# LensKit needs an older pandas than the others.
+LENSKIT := .venv-lenskit
+LENSKIT_READY := $(LENSKIT)/ready
 
 # Tests start many processes; without bytecode each of them compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-extras test-all mutants check dependencies bench leaderboard docs clean
+.PHONY: demo test test-slow test-extras test-lenskit test-all mutants check dependencies bench leaderboard docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo --force  # build/ is ours, also as older versions left it
@@ -27,7 +30,10 @@ test-slow: $(READY)
 test-extras: $(EXTRAS_READY)
 	$(EXTRAS)/bin/python -m pytest -m extras tests
 
-test-all: test test-slow test-extras
+test-lenskit: $(LENSKIT_READY)
+	$(LENSKIT)/bin/python -m pytest -m extras tests/integrations/test_lenskit_scorer.py
+
+test-all: test test-slow test-extras test-lenskit
 
 # Thousands of small changes of the trust zone and the accounts; about an hour of one core. What is
 # known from an earlier run is in build/mutants and is not run again.
@@ -60,7 +66,7 @@ docs: $(READY)
 	$(BIN)/python -m pytest docs README.md
 
 clean:
-	rm -rf $(VENV) $(EXTRAS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EXTRAS) $(LENSKIT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer; set PYTHON=...")'
@@ -72,3 +78,9 @@ $(EXTRAS_READY): pyproject.toml constraints.txt constraints-extras.txt
 	$(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-extras.txt -e ".[test,figures,extras]"
 	@touch $(EXTRAS_READY)
+
+$(LENSKIT_READY): pyproject.toml constraints.txt constraints-extras.txt constraints-lenskit.txt
+	$(PYTHON) -m venv $(LENSKIT)
+	grep -vE '^(pandas|mpmath)==' constraints.txt > $(LENSKIT)/constraints.txt
+	$(LENSKIT)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LENSKIT)/constraints.txt -c constraints-lenskit.txt -e ".[lenskit-test]"
+	@touch $(LENSKIT_READY)

@@ -2,11 +2,14 @@
 
     TacitError
     ├── ConfigError          a parameter that cannot be used as given
+    │   ├── MissingPackage   an optional package that is not installed
+    │   └── PositionError    a position in the catalogue that does not exist
     ├── DataError            ratings, a catalogue or own ratings that cannot be used as given
     │   └── UnknownItemsError  ratings of items that are not in the catalogue
     ├── PrivacyError         something that would break the promise
-    │   └── BudgetExceeded   a release that costs more than what is left
-    │       └── LifetimeExceeded  a fit that would pass the limit of its lifetime book
+    │   ├── BudgetExceeded   a release that costs more than what is left
+    │   │   └── LifetimeExceeded  a fit that would pass the limit of its lifetime book
+    │   └── RefusedError     what another library offers, and no promise could be kept with
     ├── BookError            a lifetime book that is damaged, an old copy, or in use
     ├── CheckpointError      a checkpoint folder of another fit, or a damaged one
     ├── ModelFileError       a file that is not a sound model
@@ -15,6 +18,7 @@
 
     TacitWarning
     ├── PrivacyLeakWarning   a setting that looks as if it had been computed from the ratings
+    ├── UnpaidFitsWarning    one certificate for each fit, and several fits, as in cross-validation
     └── UnknownItemsWarning  own ratings, or wanted items, outside the catalogue
 
 A message names the parameter, its value, what was expected and what to do.
@@ -29,14 +33,18 @@ __all__ = [
     "DataError",
     "EngineError",
     "LifetimeExceeded",
+    "MissingPackage",
     "ModelFileError",
+    "PositionError",
     "PrivacyError",
     "PrivacyLeakWarning",
+    "RefusedError",
     "SignatureError",
     "TacitError",
     "TacitWarning",
     "UnknownItemsError",
     "UnknownItemsWarning",
+    "UnpaidFitsWarning",
 ]
 
 
@@ -46,6 +54,18 @@ class TacitError(Exception):
 
 class ConfigError(TacitError, ValueError):
     """A parameter has a value that cannot be used."""
+
+
+class MissingPackage(ConfigError, ImportError):  # noqa: N818 - it reads as a sentence
+    """An optional package is not installed."""
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        """Say what needs which package, and what installs it."""
+        super().__init__(f"{what} needs {package}; install it with: pip install 'tacit[{extra}]'")
+
+
+class PositionError(ConfigError, IndexError):
+    """A position in the catalogue does not exist."""
 
 
 class DataError(TacitError, ValueError):
@@ -112,6 +132,10 @@ class BookError(TacitError):
     """A lifetime book cannot be used: damaged, an old copy, of another kind, or in use."""
 
 
+class RefusedError(PrivacyError, NotImplementedError):
+    """Another library offers this; here it would break the promise, or there is nothing to do."""
+
+
 class CheckpointError(TacitError):
     """A checkpoint belongs to another fit, is in use, or is damaged."""
 
@@ -138,3 +162,7 @@ class PrivacyLeakWarning(TacitWarning):
 
 class UnknownItemsWarning(TacitWarning):
     """Some own ratings or wanted items are not in the catalogue and were left out."""
+
+
+class UnpaidFitsWarning(TacitWarning):
+    """Several fits of the same people's ratings: each has a certificate, none is of all of them."""

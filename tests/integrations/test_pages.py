@@ -1,0 +1,23 @@
+"""The examples in the pages of adapters, each where its library is installed."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+PAGES = Path(__file__).parents[2] / "docs" / "integrations"
+NEEDS = {"sklearn": "sklearn"}
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("page", sorted(NEEDS))
+def test_its_examples_run(page: str) -> None:
+    pytest.importorskip(NEEDS[page])
+    assert_examples_run(PAGES / f"{page}.md")
+
+
+def assert_examples_run(page: Path) -> None:
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    found = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    assert found.attempted > 3
+    assert found.failed == 0
