@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         UnknownItemsWarning,
     )
     from tacit.fitting.fit import fit
+    from tacit.fitting.refit import refit
     from tacit.fitting.tune import tune
     from tacit.models import Model, Reason, Recommendation, SimilarItem, load
 
@@ -93,6 +94,7 @@ __all__ = [
     "UnknownItemsWarning",
     "fit",
     "load",
+    "refit",
     "tune",
 ]
 
@@ -115,6 +117,7 @@ _HOMES = {
     "tacit.accounting.certificate": ("Certificate",),
     "tacit.engines": ("ThreadEngine",),
     "tacit.fitting.fit": ("fit",),
+    "tacit.fitting.refit": ("refit",),
     "tacit.models": ("Model", "Reason", "Recommendation", "SimilarItem", "load"),
     "tacit.data.ratings": ("Columns", "Ratings"),
     "tacit.fitting.tune": ("tune",),
