@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         UnknownItemsWarning,
     )
     from tacit.fitting.fit import fit
+    from tacit.fitting.refit import refit
     from tacit.fitting.tune import tune
     from tacit.models import Model, Reason, Recommendation, SimilarItem, load
 
@@ -98,6 +99,7 @@ __all__ = [
     "fit",
     "load",
     "partition",
+    "refit",
     "tune",
 ]
 
@@ -120,6 +122,7 @@ _HOMES = {
     "tacit.accounting.certificate": ("Certificate",),
     "tacit.engines": ("StoreEngine", "ThreadEngine"),
     "tacit.fitting.fit": ("fit",),
+    "tacit.fitting.refit": ("refit",),
     "tacit.models": ("Model", "Reason", "Recommendation", "SimilarItem", "load"),
     "tacit.data.ratings": ("Columns", "Ratings"),
     "tacit.data.partition": ("partition",),

@@ -34,6 +34,7 @@ class Book:
     (0.1, 0.993)
     >>> round(book.spent_epsilon, 3)  # nothing was drawn
     0.0
+    >>> folder.cleanup()
 
     *Guarantee:* fits of one book together cost at most its lifetime budget, whatever each of them
     was chosen by (docs/privacy/proofs.md, Lemma 32). It knows public numbers only.

@@ -1,0 +1,195 @@
+"""A year of refits under one lifetime budget, beside fits that do not remember; prints tables.
+
+python benchmarks/lifetime.py                      # synthetic people whose tastes drift
+python benchmarks/lifetime.py RATINGS.parquet LO HI  # real people, who arrive one after another
+
+Synthetic: item means, loadings and popularity wander (an autoregression that keeps their spread):
+`drift` is the share of their variance that is new after a year. Every week a tenth of everyone's
+ratings is replaced by new ones of that week. Held out are ratings of the week itself.
+"""
+
+import argparse
+import math
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+import tacit
+from tacit.accounting.budget import epsilon_of, mu_of
+from tacit.evaluation import evaluate, rank, user_mean_accuracy
+
+LIFETIME, DELTA = 1.0, 1e-6
+STARS = (1.0, 5.0)
+
+
+class Week(NamedTuple):
+    """Ratings of all weeks up to now, and some of this week that were held out."""
+
+    number: int
+    train: tacit.Ratings
+    test: pl.DataFrame
+
+
+class People:
+    """People with tastes, items that wander; rows of `per_user` ratings, a tenth of them new."""
+
+    def __init__(self, users: int, items: int, per_user: int, drift: float, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.users, self.items, self.per_user = users, items, per_user
+        self.keep = (1 - drift) ** (1 / 52)  # of the correlation, in a week
+        rng = self.rng
+        self.own = 0.4 * rng.standard_normal(users)
+        self.tastes = rng.standard_normal((users, 4))
+        self.means = 0.45 * rng.standard_normal(items)
+        self.sizes = np.array([0.45, 0.35, 0.25, 0.2])
+        self.loadings = self.sizes * rng.standard_normal((items, 4))
+        self.rank_by = rng.standard_normal(items)
+        self.catalogue = tacit.Catalogue(list(range(items)))
+        self.test_users = rng.choice(users, min(4000, users), replace=False)
+        self.chosen = self._choose(np.arange(users), per_user)
+        self.stars = self._rate(np.arange(users)[:, None], self.chosen)
+
+    def weeks(self, count: int) -> Iterator[Week]:
+        for number in range(1, count + 1):
+            if number > 1:
+                self._drift()
+                self._renew()
+            yield Week(number, self._ratings(), self._held_out())
+
+    def _drift(self) -> None:
+        fresh = math.sqrt(1 - self.keep**2)
+        noise = self.rng.standard_normal
+        self.means = self.keep * self.means + fresh * 0.45 * noise(self.items)
+        self.loadings = self.keep * self.loadings + fresh * self.sizes * noise((self.items, 4))
+        self.rank_by = self.keep * self.rank_by + fresh * noise(self.items)
+
+    def _choose(self, users: np.ndarray, count: int) -> np.ndarray:
+        """Choose items by popularity and a little by taste, without an item twice."""
+        appeal = self.rank_by + 0.4 * (self.tastes[users] @ self.loadings.T)
+        appeal = appeal + self.rng.gumbel(size=appeal.shape)
+        return np.argpartition(-appeal, count, axis=1)[:, :count]
+
+    def _rate(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        fit = np.einsum("...k,...k->...", self.tastes[users], self.loadings[items])
+        raw = 3.4 + self.own[users] + self.means[items] + fit
+        raw = raw + 0.8 * self.rng.standard_normal(items.shape)
+        return np.clip(np.round(raw), *STARS)
+
+    def _renew(self) -> None:
+        """Exchange a tenth of everyone's ratings for new ones."""
+        count = max(1, self.per_user // 10)
+        new = self._choose(np.arange(self.users), 3 * count)
+        known = (new[:, :, None] == self.chosen[:, None, :]).any(axis=2)
+        first = np.argsort(known, axis=1, kind="stable")[:, :count]
+        rows = np.arange(self.users)[:, None]
+        fresh, fine = new[rows, first], ~known[rows, first]
+        slots = np.argsort(self.rng.random((self.users, self.per_user)), axis=1)[:, :count]
+        stars = self._rate(rows, fresh)
+        self.chosen[rows, slots] = np.where(fine, fresh, self.chosen[rows, slots])
+        self.stars[rows, slots] = np.where(fine, stars, self.stars[rows, slots])
+
+    def _ratings(self) -> tacit.Ratings:
+        users = np.repeat(np.arange(self.users), self.per_user)
+        return tacit.Ratings.from_arrays(
+            users, self.chosen.ravel(), self.stars.ravel(), rating_range=STARS,
+            catalogue=self.catalogue,
+        )  # fmt: skip
+
+    def _held_out(self) -> pl.DataFrame:
+        """Return new ratings of this week, of items that these people have not rated."""
+        users = self.test_users
+        new = self._choose(users, 40)
+        known = (new[:, :, None] == self.chosen[users][:, None, :]).any(axis=2)
+        first = np.argsort(known, axis=1, kind="stable")[:, :6]
+        rows = np.arange(users.size)[:, None]
+        items, fine = new[rows, first], ~known[rows, first]
+        stars = self._rate(users[:, None], items)
+        who = np.broadcast_to(users[:, None], items.shape)
+        return pl.DataFrame(
+            {"user": who[fine], "item": items[fine], "rating": stars[fine].astype(np.float32)}
+        )
+
+
+def arriving(path: Path, users: int, stars: tuple[float, float], count: int) -> Iterator[Week]:
+    """Real people in the order of their ids, as if they had come one after another."""
+    frame = pl.read_parquet(path)
+    names = [name for name in frame.columns if name in ("user", "item", "rating")]
+    frame = frame.select(names)
+    everyone = frame["user"].unique().sort().sample(users, seed=0, shuffle=True)
+    frame = frame.join(pl.DataFrame({"user": everyone, "order": np.arange(users)}), on="user")
+    catalogue = tacit.Catalogue(frame["item"].unique().sort())
+    shuffled = frame.sample(fraction=1.0, seed=1, shuffle=True)
+    held = shuffled.with_columns(pl.int_range(pl.len()).over("user").alias("n"))
+    sizes = held.with_columns(pl.len().over("user").alias("size"))
+    first = users // 3
+    for number in range(1, count + 1):
+        there = first + (users - first) * number // count
+        now = sizes.filter(pl.col("order") < there)
+        test = now.filter((pl.col("n") < 3) & (pl.col("size") >= 10) & (pl.col("order") < 6000))
+        train = now.filter(~((pl.col("n") < 3) & (pl.col("size") >= 10)))
+        ratings = tacit.Ratings.from_arrays(
+            train["user"], train["item"], train["rating"], rating_range=stars, catalogue=catalogue
+        )
+        yield Week(number, ratings, test.select("user", "item", "rating"))
+
+
+def measured(model: tacit.Model, week: Week) -> tuple[float, float]:
+    """Return RMSE and NDCG@10 on what was held out."""
+    lists = rank(model, week.train, week.test, k=10)
+    return evaluate(model, week.train, week.test).rmse, lists.ndcg
+
+
+def run(weeks: Iterator[Week], total: int, shown: list[int], title: str) -> None:
+    share = epsilon_of(math.sqrt(mu_of(LIFETIME, DELTA) ** 2 / total), DELTA) * (1 - 1e-6)
+    print(f"\n### {title}; {total} weeks, epsilon {share:.4f} each\n", flush=True)
+    print("| week | refit | (a) one fit at epsilon 1 | (b) alone | (c) no privacy | own mean "
+          "| refit, (a), (b), (c): NDCG@10 | seconds |")
+    print("|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        book = tacit.Book.new(f"{folder}/people.book", epsilon=LIFETIME, delta=DELTA)
+        for week in weeks:
+            start = time.perf_counter()
+            model = tacit.refit(week.train, book=book, epsilon=share)
+            seconds = time.perf_counter() - start
+            if week.number not in shown:
+                continue
+            rivals = [
+                tacit.fit(week.train, epsilon=LIFETIME, delta=DELTA),
+                tacit.fit(week.train, epsilon=share, delta=DELTA),
+                tacit.fit(week.train, budget=None),
+            ]
+            found = [measured(each, week) for each in (model, *rivals)]
+            own = user_mean_accuracy(week.train, week.test).rmse
+            errors = " | ".join(f"{rmse:.4f}" for rmse, _ in found)
+            lists = ", ".join(f"{ndcg:.3f}" for _, ndcg in found)
+            print(f"| {week.number} | {errors} | {own:.4f} | {lists} | {seconds:.1f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ratings", nargs="*", help="PARQUET LO HI; synthetic people without")
+    parser.add_argument("--users", type=int, default=20_000)
+    parser.add_argument("--items", type=int, default=200)
+    parser.add_argument("--weeks", type=int, default=52)
+    parser.add_argument("--per-user", type=int, default=30)
+    parser.add_argument("--drift", type=float, nargs="*", default=[0.0, 0.05, 0.3, 0.9])
+    parser.add_argument("--show", type=int, nargs="*", default=[1, 4, 10, 26, 52])
+    options = parser.parse_args()
+    if options.ratings:
+        path, low, high = options.ratings
+        weeks = arriving(Path(path), options.users, (float(low), float(high)), options.weeks)
+        run(weeks, options.weeks, options.show, f"{options.users} real people who arrive")
+        return
+    for drift in options.drift:
+        people = People(options.users, options.items, options.per_user, drift, seed=1)
+        title = f"{options.users} people, {options.items} items, drift {drift:g} a year"
+        run(people.weeks(options.weeks), options.weeks, options.show, title)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""refit: a fit that remembers what earlier ones of the same book have released."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+from tacit.accounting.budget import PrivacyBudget, mu_of
+from tacit.accounting.ledger import Ledger
+from tacit.algorithms import Algorithm, Facts, LatentFactors, Moments
+from tacit.book import Book, Reservation
+from tacit.book.memory import digest_of
+from tacit.data.ratings import Ratings
+from tacit.engines.base import Engine
+from tacit.errors import BookError, ConfigError
+from tacit.fitting.booked import book_of, reserved
+from tacit.fitting.fit import (
+    FitContext,
+    Options,
+    Outcome,
+    automatic,
+    check_kind,
+    run_plan,
+    settings_of,
+)
+from tacit.fitting.memory import Memory
+from tacit.fitting.provenance import given_settings
+from tacit.fitting.remembering import Remembering
+from tacit.models import Model
+
+__all__ = ["Refit", "refit"]
+
+_RELEASES = (LatentFactors, Moments)
+
+
+@dataclass(frozen=True)
+class Refit:
+    """The plan of `refit`: one algorithm, and what is remembered."""
+
+    algorithm: Algorithm
+    given: list[tuple[str, Any]]
+    content: Mapping[str, bytes]
+    reservation: Reservation
+    lifetime: PrivacyBudget
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All that it depends on: a checkpoint is of one state of the memory."""
+        return {**settings_of(self.algorithm), "memory": digest_of(self.content)}
+
+    def reserve(self, ledger: Ledger, facts: Facts) -> Callable[[FitContext], Outcome]:
+        """Reserve as for the budget of a lifetime: that is what releases will come to."""
+        planned = replace(facts, budget=self.lifetime)
+        self.algorithm.reserve(ledger, planned)
+
+        def run(context: FitContext) -> Outcome:
+            memory = Memory(self.content)
+            self._compare(memory, context.ratings)
+            mine = self.reservation.budget
+            horizon = max((self.lifetime.mu / mu_of(mine.epsilon, mine.delta)) ** 2, 1.0)
+            ids = context.ratings.catalogue.ids.to_list()
+            mechanism = Remembering(context.mechanism.within(ledger), memory, ids, horizon)
+            rule = self.algorithm.run(mechanism, planned)
+            self.reservation.memory = memory.to_bytes()
+            return Outcome.of(rule, self.algorithm, planned)
+
+        return run
+
+    def _compare(self, memory: Memory, ratings: Ratings) -> None:
+        """Refuse to combine releases of fits with other settings."""
+        about = {
+            "algorithm": {k: v for k, v in settings_of(self.algorithm).items() if v is not None},
+            "rating_range": [float(end) for end in ratings.rating_range],
+        }
+        if memory.about and memory.about != about:
+            raise ConfigError(
+                "the book remembers refits with other settings of the algorithm, or another rating "
+                "range; give the same, or begin anew with forget=True (--forget)"
+            )
+        memory.about = about
+
+
+def refit(
+    ratings: Ratings,
+    algorithm: Algorithm | None = None,
+    *,
+    book: Book | Reservation | str | PathLike[str],
+    epsilon: float,
+    engine: Engine | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    top_items: int | None = None,
+    strict: bool = False,
+    forget: bool = False,
+) -> Model:
+    """Fit the ratings of today, and combine what is released with earlier refits of the book.
+
+    Args:
+        ratings: everyone's ratings, as they are now.
+        algorithm: `LatentFactors(...)` (the default) or `Moments(...)`; the same in every refit.
+        book: the lifetime book of these people. What refits remember is kept in it.
+        epsilon: what this refit may spend, at the book's delta and for its relation.
+        engine: as for `fit`.
+        checkpoint: as for `fit`; a refit that was killed goes on only if no other came between.
+        progress: as for `fit`.
+        top_items: as for `fit`; the choice is made anew each time.
+        strict: as for `fit`.
+        forget: whether to begin anew, without what earlier refits released.
+    """
+    place = book_of(book)
+    options = Options.checked(
+        "exact", None, top_items, checkpoint=checkpoint, progress=progress, strict=strict
+    )
+    given = [] if algorithm is None else list(given_settings(algorithm))
+    implicit = isinstance(ratings, Ratings) and ratings.implicit
+    chosen = _chosen(algorithm, implicit)
+    terms = place.book.terms if isinstance(place, Reservation) else place.terms  # type: ignore[union-attr]
+    budget = PrivacyBudget(epsilon, terms.delta, terms.neighbours)
+    lifetime = PrivacyBudget(terms.epsilon, terms.delta, terms.neighbours)
+    with reserved(place, budget, checkpoint, (), kind="refit") as reservation:
+        if reservation is None or not isinstance(reservation.book, Book):
+            raise BookError("a refit needs a book")
+        content = {} if forget else reservation.book.memory()
+        plan = Refit(chosen, given, content, reservation, lifetime)
+        return run_plan(ratings, plan, budget, engine, replace(options, book=reservation))
+
+
+def _chosen(algorithm: Algorithm | None, implicit: bool) -> Algorithm:
+    """Return the algorithm of a refit; only some release what can be combined."""
+    chosen = algorithm or automatic(implicit)
+    if not isinstance(chosen, _RELEASES) or getattr(chosen, "eigen", "auto") == "block":
+        raise ConfigError(
+            f"algorithm={chosen.name}: a refit combines releases of a fixed form, as LatentFactors "
+            "and Moments (but for eigen='block') make them; use fit(..., book=...), which pays for "
+            "each fit by itself"
+        )
+    check_kind(chosen, implicit)
+    return chosen

@@ -1,0 +1,239 @@
+r"""A mechanism that remembers: what it returns is a release and all earlier ones of its kind.
+
+An algorithm asks it for releases and for their noise, as always. What is drawn is the statistic in
+the *frame* of the first release of its kind (its bounds and offsets, all public), so that releases
+of different times are of the same thing. They are combined per person (estimation.drift), and what
+comes out is brought into the frame that the algorithm asked for, with the noise that it now has.
+
+*Guarantee:* each release is made by `Mechanism.release`, once, under the reservation of this fit.
+The rest is post-processing of it and of earlier releases. Frames depend on earlier releases only.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.accounting.budget import Sensitivity
+from tacit.accounting.release import Release, ReleaseKind
+from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
+from tacit.fitting.memory import Memory, Track
+from tacit.trusted.mechanism import Mechanism
+from tacit.trusted.statistic import Statistic
+from tacit.trusted.statistics import ItemCounts
+
+__all__ = ["REMEMBERED", "Remembering"]
+
+Floats = NDArray[np.float64]
+_CLOSE = 0.15  # a norm that is so near to that of the frame is that of the frame
+_LEGIBLE = 0.1  # of the users: noise in the weight of a class of people, to have classes
+REMEMBERED = {
+    ReleaseKind.SPREADS: 0,
+    ReleaseKind.ITEM_WEIGHTS: 1,
+    ReleaseKind.ITEM_EFFECTS: 1,
+    ReleaseKind.COVARIANCE: 2,
+    ReleaseKind.CO_OCCURRENCES: 2,
+}
+"""Kinds of releases that are of the data in a fixed form, and how many axes of items they have."""
+
+
+class Remembering(Mechanism):
+    """Releases as `Mechanism` makes them, returned together with what is remembered."""
+
+    def __init__(
+        self, inner: Mechanism, memory: Memory, ids: Sequence[Any], horizon: float
+    ) -> None:
+        """Remember by these item ids; `horizon` is how many such fits will be remembered, about."""
+        self.__dict__.update(copy(inner).__dict__)
+        self._memory, self._ids, self._horizon = memory, list(ids), horizon
+        self._users = float(self.public_users or 0)
+        self._rated: CoRatings | None = None
+        self._made: dict[str, float] = {}  # noise of what was returned, by name of the release
+
+    def noise_sd(self, release: Release, sensitivity: Sensitivity | None = None) -> float:
+        """Return the noise sd of what `release` will return: less than that of one release."""
+        drawn = super().noise_sd(release, sensitivity)
+        if release.name in self._made:
+            return self._made[release.name]
+        if release.kind not in REMEMBERED or not self._users:
+            return drawn
+        track = self._memory.tracks.get(release.name)
+        scale = self._frame_scale(release, sensitivity)
+        if track is None or scale is None:
+            return self._coarser(release, drawn)
+        drawn *= scale
+        expected = track.expected(self._items_of(track, release), (drawn / self._users) ** 2)
+        return self._coarser(release, self._users * math.sqrt(float(np.median(expected))))
+
+    def release(self, release: Release, statistic: Statistic) -> Floats:
+        """Make a release in its frame, and return it with all that is remembered."""
+        make = _FRAMES.get(release.kind)
+        if make is None:
+            return super().release(release, statistic)
+        return make(self, release, statistic)
+
+    def _together(
+        self, release: Release, framed: Statistic, ids: list[Any], frame: dict[str, Any]
+    ) -> Floats:
+        """Draw the statistic of a frame and combine it with earlier releases; sums, as drawn."""
+        name, axes = release.name, REMEMBERED[release.kind]
+        sd = super().noise_sd(release, framed.sensitivity)
+        drawn = super().release(release, framed)
+        if release.kind is ReleaseKind.SPREADS and self.public_users is None:
+            self._users = max(float(drawn[3]), 1.0)
+        track = self._memory.tracks.get(name)
+        if track is None or track.frame != frame:
+            track = Track.start(axes, frame, ids, drawn.shape)
+            self._memory.tracks[name] = track
+        values, variances = track.add(ids, drawn / self._users, (sd / self._users) ** 2)
+        usual = float(np.median(variances))
+        self._made[name] = self._users * math.sqrt(usual)
+        even = np.sqrt(usual / np.maximum(variances, max(usual, 1e-300)))
+        return np.asarray(self._users * values * even)
+
+    def _spreads(self, release: Release, statistic: Any) -> Floats:
+        """Spreads are always of the same form."""
+        bounds = statistic.bounds
+        frame = {
+            "middle": float(bounds.offsets[0]), "half": statistic.half, "cap": statistic.cap,
+            "usual": statistic.usual,
+        }  # fmt: skip
+        return self._together(release, statistic, [], frame)
+
+    def _weights(self, release: Release, statistic: ItemCounts) -> Floats:
+        """Weights are drawn in the classes that can be told apart in the end."""
+        track = self._memory.tracks.get(release.name)
+        edges = self._edges(super().noise_sd(release))
+        if track is not None:
+            edges = tuple(track.frame["edges"])
+        framed, sd = ItemCounts(statistic.n_items, edges), self.noise_sd(release)
+        found = self._together(release, framed, self._ids, {"edges": list(edges)})
+        rows = _regrouped(np.atleast_2d(found), edges, statistic.edges)
+        self._made[release.name] = sd
+        self._rated = co_ratings(rows, sd, statistic.edges, self._users)
+        return rows if statistic.edges else rows[0]
+
+    def _edges(self, noise_sd: float) -> tuple[int, ...]:
+        """Return the classes that will be legible after as many fits as are planned."""
+        noise = noise_sd / math.sqrt(self._horizon) * math.sqrt(len(self._ids))
+        return activity_strata(len(self._ids), _LEGIBLE * self._users / max(noise, 1e-300))
+
+    def _coarser(self, release: Release, sd: float) -> float:
+        """Return the noise of weights if classes had to be put together to be legible."""
+        if release.kind is not ReleaseKind.ITEM_WEIGHTS:
+            return sd
+        track = self._memory.tracks.get(release.name)
+        edges = self._edges(super().noise_sd(release)) if track is None else track.frame["edges"]
+        noise = sd * math.sqrt(len(self._ids))
+        asked = activity_strata(len(self._ids), _LEGIBLE * self._users / max(noise, 1e-300))
+        return sd if set(asked) >= set(edges) else sd * math.sqrt(len(edges) + 1)
+
+    def _effects(self, release: Release, statistic: Any) -> Floats:
+        """Effects about another overall mean are moved by what that takes off everyone."""
+        bounds, frame = statistic.bounds, self._frame(release, statistic.bounds)
+        overall = frame.setdefault("overall", float(bounds.offsets[0]))
+        framed = replace(
+            statistic,
+            bounds=replace(
+                bounds,
+                offsets=np.full(bounds.offsets.size, overall),
+                norm=frame["norm"],
+                bias_shrinkage=frame["shrinkage"],
+            ),
+        )
+        found = self._together(release, framed, self._ids, frame)
+        shift, weights = overall - float(bounds.offsets[0]), self._weights_of_items()
+        length = max(float(weights.sum()) / self._users, 1.0) ** 2
+        left = frame["shrinkage"] / (length + frame["shrinkage"])
+        return np.asarray(found + shift * left * weights)
+
+    def _moment(self, release: Release, statistic: Any) -> Floats:
+        """A second moment about other means is less by what these explain."""
+        bounds, frame = statistic.bounds, self._frame(release, statistic.bounds)
+        about = dict(frame.setdefault("offsets", []))
+        about = {str(key): value for key, value in about.items()}
+        keys = [str(each) for each in self._ids]
+        offsets = np.array(
+            [about.get(key, now) for key, now in zip(keys, bounds.offsets, strict=True)]
+        )
+        frozen = replace(
+            bounds, offsets=offsets, norm=frame["norm"], bias_shrinkage=frame["shrinkage"]
+        )
+        framed = replace(statistic, bounds=frozen, bound=frame["norm"])
+        ids = self._known(statistic)
+        found = self._together(release, framed, [self._ids[at] for at in ids], frame)
+        frame["offsets"] = list((about | dict(zip(keys, map(float, offsets), strict=True))).items())
+        gap = bounds.offsets - offsets
+        rated = self._rated
+        if rated is None:
+            return found
+        gap = (gap - float(rated.shares @ gap))[ids]
+        rated = rated.among(ids)
+        explained = rated.pairs() * np.outer(gap, gap)
+        np.fill_diagonal(explained, rated.inverse_counts * gap**2)
+        return np.asarray(found - explained)
+
+    def _pairs(self, release: Release, statistic: Any) -> Floats:
+        """Co-occurrences are always of the same form."""
+        ids = [self._ids[at] for at in self._known(statistic)]
+        return self._together(release, statistic, ids, {})
+
+    def _frame(self, release: Release, bounds: Any) -> dict[str, Any]:
+        """Return the frame of earlier releases, or a new one if rows have become longer or shorter.
+
+        It is the same object as the track's, so that what is added to it stays.
+        """
+        track = self._memory.tracks.get(release.name)
+        if track is not None and _near(bounds.norm, track.frame["norm"]):
+            return track.frame
+        return {"norm": float(bounds.norm), "shrinkage": float(bounds.bias_shrinkage)}
+
+    def _frame_scale(self, release: Release, sensitivity: Sensitivity | None) -> float | None:
+        """Return the sensitivity of the frame over that which is asked about; None: a new frame."""
+        power = {ReleaseKind.ITEM_EFFECTS: 1, ReleaseKind.COVARIANCE: 2}.get(release.kind)
+        track = self._memory.tracks.get(release.name)
+        if power is None or sensitivity is None or track is None:
+            return 1.0
+        norm, frozen = sensitivity.add_remove ** (1 / power), float(track.frame["norm"])
+        return (frozen / norm) ** power if _near(norm, frozen) else None
+
+    def _items_of(self, track: Track, release: Release) -> list[Any]:
+        """Return the items that a release of this kind is expected to be of."""
+        if REMEMBERED[release.kind] == 2 and len(track.ids) < len(self._ids):
+            return track.ids
+        return self._ids
+
+    def _known(self, statistic: Any) -> NDArray[np.int64]:
+        items = statistic.items
+        return np.arange(len(self._ids)) if items is None else np.asarray(items)
+
+    def _weights_of_items(self) -> Floats:
+        if self._rated is None:
+            return np.zeros(len(self._ids))
+        return self._rated.weights
+
+
+def _near(norm: float, frozen: float) -> bool:
+    return abs(norm / frozen - 1) <= _CLOSE
+
+
+def _regrouped(rows: Floats, edges: Sequence[int], wanted: Sequence[int]) -> Floats:
+    """Add classes up to coarser ones: class c begins at edges[c - 1]."""
+    starts = [0, *edges]
+    groups = [sum(start >= edge for edge in wanted) for start in starts]
+    out = np.zeros((len(wanted) + 1, rows.shape[1]))
+    np.add.at(out, groups, rows)
+    return out
+
+
+_FRAMES: dict[ReleaseKind, Callable[[Remembering, Release, Any], Floats]] = {
+    ReleaseKind.SPREADS: Remembering._spreads,
+    ReleaseKind.ITEM_WEIGHTS: Remembering._weights,
+    ReleaseKind.ITEM_EFFECTS: Remembering._effects,
+    ReleaseKind.COVARIANCE: Remembering._moment,
+    ReleaseKind.CO_OCCURRENCES: Remembering._pairs,
+}
