@@ -19,6 +19,7 @@ from tacit.cli import (
     plan,
     predict,
     recommend,
+    report,
     reproduce,
     sign,
     similar,
@@ -44,8 +45,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (
-    synth, plan, fit, tune, extend, predict, recommend, similar, evaluate, certificate, verify,
-    sign, audit, info, demo, reproduce,
+    synth, plan, fit, tune, extend, predict, recommend, similar, evaluate, report, certificate,
+    verify, sign, audit, info, demo, reproduce,
 ):  # fmt: skip
     kind = WithSettings if verb in (fit, audit) else WithExamples
     app.command(verb.__name__.rpartition(".")[2], cls=kind)(verb.run)
