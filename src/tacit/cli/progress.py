@@ -7,7 +7,7 @@ Steps are releases, fits or attacks, all of them planned in advance. Time is not
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -163,14 +163,15 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
     from rich.live import Live
 
     console, board = Console(stderr=True), _Board()
+    shown = console.is_terminal and not is_quiet()
+    live = Live(board, console=console, transient=True, refresh_per_second=4)
 
     def tell(stage: str, done: int, planned: int) -> None:
         board.paces.setdefault(stage, Pace()).update(done, planned)
+        if shown and done == 0:
+            live.refresh()
 
-    if is_quiet() or not console.is_terminal:
-        yield tell
-        return
-    with Live(board, console=console, transient=True, refresh_per_second=4):
+    with live if shown else nullcontext():
         yield tell
 
 

@@ -40,6 +40,12 @@ _RELATIONS = {
 }
 
 
+_UNMEASURED = (
+    "<p>Nothing was measured, so this page may be published like the model. With held-out ratings "
+    "(<code>tacit report --ratings</code>) it says how good predictions and lists are.</p>"
+)
+
+
 class _Certificate(Protocol):
     def to_json(self) -> dict[str, Any]: ...
 
@@ -96,7 +102,9 @@ def write_report(
     measured = _accuracy(accuracies) + "".join(map(_measure, measures))
     sections = [
         Section("promise", "What is promised", promise, opening["badge"]),
-        Section("accuracy", "How well it predicts", measured, NOT_PRIVATE),
+        Section("accuracy", "How well it predicts", measured, NOT_PRIVATE)
+        if measured
+        else Section("accuracy", "How well it predicts", _UNMEASURED),
         *more,
         *_persons(model.catalogue, person, recommendations),
         Section("releases", "Everything that was released", _releases(certificate)),
@@ -192,7 +200,7 @@ def _plain(value: object) -> str:
 def _accuracy(accuracies: Sequence[Scored]) -> str:
     """Show the errors as bars and as a table."""
     if not accuracies:
-        return "<p>Nothing was measured.</p>"
+        return ""
     rows = [
         (label if private else f"{label} (NOT PRIVATE)", f"{a.rmse:.4f}", f"{a.mae:.4f}")
         for label, a, private in accuracies

@@ -7,9 +7,10 @@ light or dark, and fits a phone.
 import html
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import count
 from string import Template
 
 __all__ = [
@@ -104,16 +105,21 @@ def table(
     name: int = 0,
     numbers: int | None = None,
     total: Sequence[str] | None = None,
+    marked: Collection[int] = (),
 ) -> str:
     """Write a table; column `name` heads its row, those from `numbers` on stand right.
 
-    If `numbers` is not given, those are all columns after the name.
+    If `numbers` is not given, those are all columns after the name. Rows of `marked` stand out.
     """
     first = name + 1 if numbers is None else numbers
     sides = ["number" if column >= first else "" for column in range(len(heads))]
     top = "".join(map(_cell, heads, sides, ["col"] * len(heads)))
     scopes = ["row" if column == name else "" for column in range(len(heads))]
-    body = "".join(f"<tr>{''.join(map(_cell, row, sides, scopes))}</tr>" for row in rows)
+    looks = (' class="fails"' if k in marked else "" for k in count())
+    body = "".join(
+        f"<tr{look}>{''.join(map(_cell, row, sides, scopes))}</tr>"
+        for row, look in zip(rows, looks, strict=False)
+    )
     if total is not None:
         body += f'<tr class="total">{"".join(map(_cell, total, sides, scopes))}</tr>'
     return (

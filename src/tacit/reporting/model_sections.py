@@ -52,7 +52,7 @@ def _factors(model: Model) -> Section | None:
         bars = _rating_bars(rule, rule.measured, rule.measured_noise)
         parts.append(
             "<h3>How people rate</h3><p>The strength of each latent factor as it was measured, "
-            "how much of it was kept (dark), and what noise alone would have given (the mark). "
+            "how much of it was kept (filled), and what noise alone would have given (the mark). "
             "A factor that does not reach beyond its mark cannot be told from noise.</p>"
             + spectrum("ratings", bars)
         )
@@ -184,12 +184,13 @@ def _person(model: Model, own: dict[Any, float]) -> str:
     found = model.recommend(given, n=_LIST, because=linear)
     positions = model.catalogue.positions(list(own))
     liked = ", ".join(model.catalogue.title(int(at)) for at in positions)
-    rows = [(row.title, _score(model, row.score), _because(model, row)) for row in found]
-    heads = ("Recommended", "Share" if model.implicit else "Predicted", "Because")
+    scored = "Share" if model.implicit else "Predicted"
     caption = f"Someone who likes {liked}"
-    return (
-        table(caption, heads, rows) if linear else table(caption, heads[:2], [r[:2] for r in rows])
-    )
+    if not linear:
+        plain = [(row.title, _score(model, row.score)) for row in found]
+        return table(caption, ("Recommended", scored), plain)
+    rows = [(row.title, _because(model, row), _score(model, row.score)) for row in found]
+    return table(caption, ("Recommended", "Because", scored), rows, numbers=2)
 
 
 def _score(model: Model, score: float) -> str:
