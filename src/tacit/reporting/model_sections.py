@@ -115,9 +115,10 @@ def _map(model: Model) -> Section | None:
         Dot(float(x), float(y), model.catalogue.title(int(at)), float(weights[at]))
         for at, (x, y) in zip(shown, places[shown], strict=True)
     ]
+    sized = " Larger dots are chosen more often." if np.ptp(weights) > 0 else ""
     text = (
         "<p>Items near each other are liked by the same people, as far as two axes can show it: "
-        "the two along which item vectors differ most. Larger dots are chosen more often.</p>"
+        f"the two along which item vectors differ most.{sized}</p>"
     )
     return Section("map", "A map of the items", text + item_map(dots))
 
