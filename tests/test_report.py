@@ -195,7 +195,7 @@ def test_nothing_measured_nobody_and_nothing_public(tmp_path):
         to_json=lambda: {**model_of(PrivacyBudget(0.5)).certificate.to_json(), "public": {}}
     )
     page = Page(written(tmp_path, model=model, accuracies=[], person={}, recommendations=[]))
-    assert "Nothing was measured." in page.words
+    assert "Nothing was measured" in page.words
     assert "What was taken as public Nothing." in page.words
 
 

@@ -131,7 +131,7 @@ def _is_model(head: bytes, path: Path) -> bool:
 def _is_audit(head: bytes, _path: Path) -> bool:
     """The three forms of an audit: a text, a page, or JSON that names its format."""
     marks = (b"<title>AUDIT of ", b'"format": "tacit-audit/')
-    return head.startswith(b"AUDIT of ") or any(mark in head[:200] for mark in marks)
+    return head.startswith(b"AUDIT of ") or any(mark in head[:1000] for mark in marks)
 
 
 def _is_picture(head: bytes, _path: Path) -> bool:

@@ -266,5 +266,5 @@ def test_what_is_not_finite_is_null_in_json_and_nothing_at_all_does_not_hold() -
     found = Audit("x", None, (odd,))
     assert json.loads(json.dumps(found.to_json(), allow_nan=False))["findings"][0]["limit"] == 0.0
     assert "FAILS" in found.text()
-    assert 'class="no"' in found.page()
+    assert 'class="fails"' in found.page()
     assert not Audit("x", None, ()).holds

@@ -156,4 +156,4 @@ def test_the_interval_is_in_the_json_and_on_the_page() -> None:
     (line,) = found.to_json()["findings"]
     assert set(line["interval"]) == {"low", "high", "confidence"}
     assert line["interval"]["confidence"] == pytest.approx(0.95)
-    assert "<td>-0.085 to 0.085</td>" in found.page()
+    assert "-0.085 to 0.085" in found.page()

@@ -1,6 +1,5 @@
 """What an audit found, for a person, a machine or a browser."""
 
-import html
 import math
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -10,6 +9,7 @@ from typing import Any
 from tacit.accounting.budget import PrivacyBudget
 from tacit.audit.finding import Finding
 from tacit.errors import ConfigError
+from tacit.reporting.markup import Section, escape, page, sentences, table
 
 __all__ = ["QUESTIONS", "Audit", "check_page"]
 
@@ -93,15 +93,14 @@ class Audit:
         return f"DOES NOT HOLD: {told}"
 
     def page(self) -> str:
-        """Return the same as a page for a browser."""
-        rows = "".join(_html_row(finding) for finding in self.findings)
-        heads = "".join(f"<th>{head}</th>" for head in _HEADS)
-        return (
-            '<!doctype html><html lang="en"><meta charset="utf-8">'
-            f"<title>{html.escape(self._title())}</title><style>{_STYLE}</style>"
-            f"<h1>{html.escape(self._title())}</h1><p>{html.escape(self._about())}</p>"
-            f"<table><tr>{heads}</tr>{rows}</table><p>{html.escape(self.conclusion())}</p></html>\n"
-        )
+        """Return the same as a page for a browser, in the style of `tacit report`."""
+        told = f"<p>{escape(self.conclusion())}</p>"
+        sections = [Section("verdict", "The verdict", told, _HELD if self.holds else _NOT_HELD)]
+        for part, group in groupby(self.findings, lambda finding: finding.part):
+            sections.append(_section(part, list(group)))
+        lead = f"{self._about()} An attack that fails proves nothing; one that succeeds does."
+        footer = "This page loads nothing from a network."
+        return page(self._title(), self._title(), lead, sections, footer, brand="tacit · audit")
 
     def _title(self) -> str:
         if self.budget is None:
@@ -116,12 +115,29 @@ class Audit:
         return f"Synthetic people only. Noise of the game: {noise}."
 
 
-_HEADS = ("", "part", "what", "found", "interval", "limit", "claim", "attack")
-_STYLE = (
-    "body{font:15px/1.4 sans-serif;margin:2em;max-width:80em}table{border-collapse:collapse}"
-    "td,th{padding:.3em .6em;text-align:left;border-bottom:1px solid #ccc;vertical-align:top}"
-    ".no{background:#fdd}"
-)
+_HELD = '<span class="badge">holds</span>'
+_NOT_HELD = '<span class="badge not">DOES NOT HOLD</span>'
+
+
+def _section(part: str, findings: list[Finding]) -> Section:
+    """Return what one attack found: a table, and below it how it was tried."""
+    intervals = any(finding.interval for finding in findings)
+    heads = ["What was attacked", "Verdict", "Found", *["Interval"] * intervals, "Limit"]
+    rows = [
+        [
+            finding.subject,
+            "holds" if finding.holds else "FAILS",
+            _measured_text(finding.measured),
+            *[_interval(finding)] * intervals,
+            _measured_text(finding.limit),
+        ]
+        for finding in findings
+    ]
+    failed = [k for k, finding in enumerate(findings) if not finding.holds]
+    told = table(QUESTIONS.get(part, part), heads, rows, numbers=2, marked=failed)
+    notes = [_legend(findings), *dict.fromkeys(finding.how for finding in findings)]
+    badge = _NOT_HELD if failed else _HELD
+    return Section(part, part.capitalize(), told + sentences(filter(None, notes)), badge)
 
 
 def _finding_json(finding: Finding) -> dict[str, Any]:
@@ -192,22 +208,6 @@ def _between(finding: Finding) -> str:
 
 def _measured_text(value: float) -> str:
     return f"{value:.4g}" if math.isfinite(value) else "-"
-
-
-def _html_row(finding: Finding) -> str:
-    verdict = "holds" if finding.holds else "FAILS"
-    cells = (
-        verdict,
-        finding.part,
-        finding.subject,
-        _measured_text(finding.measured),
-        _interval(finding),
-        _measured_text(finding.limit),
-        finding.claim,
-        finding.how,
-    )
-    mark = "" if finding.holds else ' class="no"'
-    return f"<tr{mark}>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
 
 
 def check_page(path: str) -> None:

@@ -22,6 +22,7 @@ from tacit.cli import (
     plan,
     predict,
     recommend,
+    report,
     reproduce,
     serve,
     sign,
@@ -49,7 +50,7 @@ app = typer.Typer(
 )
 for verb in (
     synth, partition, plan, fit, tune, extend,
-    predict, recommend, similar, evaluate,
+    predict, recommend, similar, evaluate, report,
     certificate, verify, sign, audit, info,
     demo, serve, export_web, reproduce,
 ):  # fmt: skip

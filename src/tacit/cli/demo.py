@@ -32,6 +32,7 @@ def run(
     from tacit.fitting.fit import fit
     from tacit.models import load
     from tacit.reporting.html import write_report
+    from tacit.reporting.model_sections import model_sections
 
     _say(f"1. {users} synthetic users rate films that do not exist")
     with status("drawing and reading the ratings"):
@@ -65,6 +66,7 @@ def run(
         person=person,
         recommendations=recommendations,
         measures=measures,
+        more=model_sections(model),
         overwrite=True,
     )
     _say(f"wrote {files['model']} and {files['report']}")

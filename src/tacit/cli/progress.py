@@ -7,7 +7,7 @@ Steps are releases, fits or attacks, all of them planned in advance. Time is not
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
@@ -176,14 +176,15 @@ def stages() -> Iterator[Tell]:
     from rich.live import Live
 
     console, board = Console(stderr=True), _Board()
+    shown = console.is_terminal and not is_quiet()
+    live = Live(board, console=console, transient=True, refresh_per_second=4)
 
     def tell(stage: str, done: int, planned: int, within: float = 0.0) -> None:
         board.paces.setdefault(stage, Pace()).update(done, planned, within)
+        if shown and done == 0:
+            live.refresh()
 
-    if is_quiet() or not console.is_terminal:
-        yield tell
-        return
-    with Live(board, console=console, transient=True, refresh_per_second=4):
+    with live if shown else nullcontext():
         yield tell
 
 

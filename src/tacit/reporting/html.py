@@ -4,14 +4,10 @@ The page stands alone: no scripts, no fonts, nothing from a network. Its accurac
 PRIVATE and say so; so the page is for people who own the ratings.
 """
 
-import html
 import math
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from importlib import resources
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from string import Template
 from typing import Any, Protocol
 
 from tacit._atomic import write_durably
@@ -21,6 +17,17 @@ from tacit.evaluation.accuracy import Accuracy
 from tacit.evaluation.calibration import Calibration
 from tacit.evaluation.new_users import Estimate, NewUserRanking
 from tacit.evaluation.ranking import Ranking
+from tacit.reporting.markup import (
+    NOT_PRIVATE,
+    Section,
+    bar_chart,
+    definitions,
+    escape,
+    number,
+    page,
+    sentences,
+    table,
+)
 
 __all__ = ["write_report"]
 
@@ -31,7 +38,12 @@ _RELATIONS = {
     "replace": "replace: one person’s whole list of ratings is exchanged for any other",
     "add_remove": "add_remove: one person’s whole list of ratings is emptied or filled",
 }
-_ROW = 72  # height of one bar with its label
+
+
+_UNMEASURED = (
+    "<p>Nothing was measured, so this page may be published like the model. With held-out ratings "
+    "(<code>tacit report --ratings</code>) it says how good predictions and lists are.</p>"
+)
 
 
 class _Certificate(Protocol):
@@ -62,6 +74,7 @@ def write_report(
     person: Mapping[Any, float],
     recommendations: Sequence[_Recommendation],
     measures: Sequence[Measure] = (),
+    more: Sequence[Section] = (),
     overwrite: bool = False,
 ) -> None:
     """Write the page.
@@ -75,6 +88,7 @@ def write_report(
         recommendations: what the model recommends to her, best first.
         measures: how good lists of recommendations are, also for new users, and stds of
             predictions, if measured.
+        more: sections about the model itself, after what was measured.
         overwrite: whether a file that is no report may be replaced.
 
     Raises:
@@ -82,16 +96,27 @@ def write_report(
     """
     check_replaceable(Output("path", Path(path), Kind.REPORT), overwrite=overwrite)
     certificate = model.certificate.to_json()
-    page = Template(resources.files("tacit.reporting").joinpath("report.html").read_text("utf-8"))
-    text = page.substitute(
-        **_opening(certificate),
-        promise=_promise(certificate),
-        facts=_promise_facts(certificate),
-        accuracy=_accuracy(accuracies) + "".join(map(_measure, measures)),
-        person=_person(model.catalogue, person, recommendations),
-        releases=_releases(certificate),
-        public=_public(certificate),
-        footer=_footer(certificate),
+    opening = _opening(certificate)
+    terms = f"<h3>For the engineer</h3>\n{_promise_facts(certificate)}"
+    promise = f"{opening['figures']}\n{_promise(certificate)}\n{terms}"
+    measured = _accuracy(accuracies) + "".join(map(_measure, measures))
+    sections = [
+        Section("promise", "What is promised", promise, opening["badge"]),
+        Section("accuracy", "How well it predicts", measured, NOT_PRIVATE)
+        if measured
+        else Section("accuracy", "How well it predicts", _UNMEASURED),
+        *more,
+        *_persons(model.catalogue, person, recommendations),
+        Section("releases", "Everything that was released", _releases(certificate)),
+        Section("public", "What was taken as public", _public(certificate)),
+    ]
+    text = page(
+        "tacit: privacy and accuracy report",
+        opening["headline"],
+        opening["lead"],
+        sections,
+        _footer(certificate),
+        brand="tacit · privacy and accuracy report",
     )
     write_durably(Path(path), text.encode())
 
@@ -117,7 +142,7 @@ def _opening(certificate: Mapping[str, Any]) -> dict[str, str]:
 
 def _figures(certificate: Mapping[str, Any]) -> str:
     """Show epsilon and delta, each with one plain sentence."""
-    epsilon, delta = _number(certificate["epsilon"]), _number(certificate["delta"])
+    epsilon, delta = number(certificate["epsilon"]), number(certificate["delta"])
     return (
         '<div class="figures">'
         f'<div class="figure"><span>Epsilon</span> <b>{epsilon}</b>'
@@ -131,14 +156,14 @@ def _figures(certificate: Mapping[str, Any]) -> str:
 
 def _promise(certificate: Mapping[str, Any]) -> str:
     """Give the certificate's sentences, what is covered apart from what is not."""
-    sentences = [str(sentence) for sentence in certificate["promise"]]
-    covered = [s for s in sentences if not s.startswith(_EXCEPTION)]
-    rest = [s.removeprefix(_EXCEPTION) for s in sentences if s.startswith(_EXCEPTION)]
-    parts = [_list(covered)]
+    told = [str(sentence) for sentence in certificate["promise"]]
+    covered = [s for s in told if not s.startswith(_EXCEPTION)]
+    rest = [s.removeprefix(_EXCEPTION) for s in told if s.startswith(_EXCEPTION)]
+    parts = [sentences(covered)]
     if rest:
-        parts.append("<h3>What the promise does not cover</h3>" + _list(map(_capital, rest)))
+        parts.append("<h3>What the promise does not cover</h3>" + sentences(map(_capital, rest)))
     if certificate.get("warnings"):
-        parts.append("<h3>Warnings</h3>" + _list(map(str, certificate["warnings"])))
+        parts.append("<h3>Warnings</h3>" + sentences(map(str, certificate["warnings"])))
     return "\n".join(parts)
 
 
@@ -162,20 +187,20 @@ def _promise_facts(certificate: Mapping[str, Any]) -> str:
     rows["Algorithm"] = certificate.get("algorithm")
     settings = certificate.get("settings") or {}
     rows["Settings"] = ", ".join(f"{name} {_plain(value)}" for name, value in settings.items())
-    return _definitions(
+    return definitions(
         {label: _plain(value) for label, value in rows.items() if value not in (None, "")}
     )
 
 
 def _plain(value: object) -> str:
     """Write a value of the certificate as people would."""
-    return _number(value) if isinstance(value, float) else str(value)
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def _accuracy(accuracies: Sequence[Scored]) -> str:
     """Show the errors as bars and as a table."""
     if not accuracies:
-        return "<p>Nothing was measured.</p>"
+        return ""
     rows = [
         (label if private else f"{label} (NOT PRIVATE)", f"{a.rmse:.4f}", f"{a.mae:.4f}")
         for label, a, private in accuracies
@@ -191,8 +216,8 @@ def _accuracy(accuracies: Sequence[Scored]) -> str:
         "are not part of the model.</p>"
         "<p>How far predictions are from what people really said: shorter bars are better. "
         "Striped bars belong to ways of predicting that keep nobody’s privacy.</p>"
-        f'<div class="pair"><div>{_bar_chart("Typical error (RMSE)", bars)}</div>'
-        f"<div>{_table(caption, heads, rows)}</div></div>" + _counted(accuracies)
+        f'<div class="pair"><div>{bar_chart("Typical error (RMSE)", bars)}</div>'
+        f"<div>{table(caption, heads, rows)}</div></div>" + _counted(accuracies)
     )
 
 
@@ -249,7 +274,7 @@ def _new_users(found: NewUserRanking) -> str:
 
 def _measures(caption: str, rows: Sequence[tuple[str, ...]]) -> str:
     """Show measures, each with what it says."""
-    return _table(caption, ("Measure", "What it says", "Found"), rows, numbers=2)
+    return table(caption, ("Measure", "What it says", "Found"), rows, numbers=2)
 
 
 def _interval(value: Estimate) -> str:
@@ -274,8 +299,17 @@ def _calibration(calibration: Calibration) -> str:
         f"If all stds were right, it would be {100 * calibration.expected_one:.1f} % and "
         f"{100 * calibration.expected_two:.1f} % in this rating range."
     )
-    intro = f"<h3>Uncertainty of predictions</h3><p>{_escape(shares)}</p>"
-    return intro + _table(caption, heads, rows)
+    intro = f"<h3>Uncertainty of predictions</h3><p>{escape(shares)}</p>"
+    return intro + table(caption, heads, rows)
+
+
+def _persons(
+    catalogue: Catalogue, own: Mapping[Any, float], recommended: Sequence[_Recommendation]
+) -> list[Section]:
+    """Show one synthetic person, if there is one."""
+    if not own and not recommended:
+        return []
+    return [Section("person", "One synthetic person", _person(catalogue, own, recommended))]
 
 
 def _person(
@@ -292,9 +326,9 @@ def _person(
         (str(rank), found.title, f"{found.score:.2f}", _share(found.choice))
         for rank, found in enumerate(recommended, 1)
     ]
-    left = _table("Her own ratings", ("Title", "Her rating"), rated)
+    left = table("Her own ratings", ("Title", "Her rating"), rated)
     heads = ("Rank", "Title", "Predicted", "Share of next choices")
-    right = _table("What it recommends to her", heads, ranked, name=1)
+    right = table("What it recommends to her", heads, ranked, name=1)
     return (
         "<p>She is invented. Her recommendations can be computed on her own device from the "
         "published model and her own ratings, which need not leave it.</p>"
@@ -310,7 +344,7 @@ def _share(choice: float | None) -> str:
 def _releases(certificate: Mapping[str, Any]) -> str:
     """List every release with what it cost, and the sum."""
     rows = [
-        (str(r["name"]), _number(r["sensitivity"]), _number(r["noise_sd"]), _number(r["mu"]))
+        (str(r["name"]), number(r["sensitivity"]), number(r["noise_sd"]), number(r["mu"]))
         for r in certificate["releases"]
     ]
     heads = ("Release", "Sensitivity", "Noise sd", "Cost (mu)")
@@ -319,13 +353,13 @@ def _releases(certificate: Mapping[str, Any]) -> str:
     total = None
     if costs and all(cost is not None and math.isfinite(cost) for cost in costs):
         whole = math.sqrt(math.fsum(cost**2 for cost in costs))
-        total = ("All together (costs add as squares)", "", "", _number(whole))
+        total = ("All together (costs add as squares)", "", "", number(whole))
     return (
         "<p>The model is computed from these noisy numbers and from nothing else about anyone. "
         "Epsilon can be recomputed from these costs and delta.</p>"
         if certificate["private"]
         else "<p>The model is computed from these numbers. They do not keep anyone’s privacy.</p>"
-    ) + _table(caption, heads, rows, total=total)
+    ) + table(caption, heads, rows, total=total)
 
 
 def _public(certificate: Mapping[str, Any]) -> str:
@@ -335,7 +369,7 @@ def _public(certificate: Mapping[str, Any]) -> str:
         return "<p>Nothing.</p>"
     return (
         "<p>The promise holds if these were fixed without looking at the ratings, or may be known "
-        "to everyone.</p>" + _definitions(public)
+        "to everyone.</p>" + definitions(public)
     )
 
 
@@ -343,107 +377,3 @@ def _footer(certificate: Mapping[str, Any]) -> str:
     """Say how to check the page."""
     check = "<code>tacit verify</code> recomputes epsilon from the listed releases. "
     return (check if certificate["private"] else "") + "This page loads nothing from a network."
-
-
-# Small pieces of HTML and SVG. Every text that comes in is escaped here, and only here.
-
-
-def _escape(text: str) -> str:
-    """Make any text safe inside HTML: markup, control characters and unpaired surrogates."""
-    tame = "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in ("Cc", "Cs") else c for c in text
-    )
-    return html.escape(tame, quote=True)
-
-
-def _number(value: object) -> str:
-    """Write a number of the certificate with four digits, and a missing one as a dash."""
-    if not isinstance(value, int | float):
-        return "–"
-    if math.isinf(value):
-        return "unbounded"
-    mantissa, _, exponent = f"{value:.4g}".partition("e")
-    if not exponent:
-        return mantissa
-    power = f"10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
-    return power if mantissa == "1" else f"{mantissa} × {power}"
-
-
-def _list(sentences: Iterable[str]) -> str:
-    """Write sentences as a list."""
-    return "<ul>" + "".join(f"<li>{_escape(sentence)}</li>" for sentence in sentences) + "</ul>"
-
-
-def _definitions(pairs: Mapping[str, str]) -> str:
-    """Write names and their explanations."""
-    rows = (f"<dt>{_escape(name)}</dt><dd>{_escape(text)}</dd>" for name, text in pairs.items())
-    return "<dl>" + "".join(rows) + "</dl>"
-
-
-def _table(
-    caption: str,
-    heads: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    name: int = 0,
-    numbers: int | None = None,
-    total: Sequence[str] | None = None,
-) -> str:
-    """Write a table; column `name` heads its row, those from `numbers` on stand right.
-
-    If `numbers` is not given, those are all columns after the name.
-    """
-    first = name + 1 if numbers is None else numbers
-    sides = ["number" if column >= first else "" for column in range(len(heads))]
-    top = "".join(map(_cell, heads, sides, ["col"] * len(heads)))
-    scopes = ["row" if column == name else "" for column in range(len(heads))]
-    body = "".join(f"<tr>{''.join(map(_cell, row, sides, scopes))}</tr>" for row in rows)
-    if total is not None:
-        body += f'<tr class="total">{"".join(map(_cell, total, sides, scopes))}</tr>'
-    return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{_escape(caption)}"><table>'
-        f"<caption>{_escape(caption)}</caption>"
-        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def _cell(text: str, side: str, scope: str) -> str:
-    """Write one cell; its text is isolated so that its direction cannot spill over."""
-    tag, scoped = ("th", f' scope="{scope}"') if scope else ("td", "")
-    look = f' class="{side}"' if side else ""
-    return f"<{tag}{scoped}{look}><bdi>{_escape(text)}</bdi></{tag}>"
-
-
-def _bar_chart(title: str, bars: Sequence[tuple[str, float, bool]]) -> str:
-    """Draw (label, value, private) as horizontal bars from zero; the others are striped."""
-    longest = max((value for _, value, _ in bars if math.isfinite(value)), default=0.0) or 1.0
-    told = "; ".join(f"{label}: {value:.3f}" for label, value, _ in bars)
-    drawn = "".join(_bar(k, bar, longest) for k, bar in enumerate(bars))
-    return (
-        f'<svg height="{_ROW * len(bars)}" role="img" aria-labelledby="bars bars-d">'
-        f'<title id="bars">{_escape(title)}</title><desc id="bars-d">{_escape(told)}</desc>'
-        '<defs><pattern id="stripes" width="7" height="7" patternUnits="userSpaceOnUse" '
-        'patternTransform="rotate(45)"><rect class="hatch" width="7" height="7"/>'
-        '<line class="stripe" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>'
-        f"{drawn}</svg>"
-    )
-
-
-def _bar(k: int, bar: tuple[str, float, bool], longest: float) -> str:
-    """Draw one bar under its label, with its value at the right; widths follow the screen's."""
-    label, value, private = bar
-    top = k * _ROW
-    width = 80 * min(max(value, 0.0) / longest, 1.0) if math.isfinite(value) else 0.0
-    look = 'class="bar"' if private else 'fill="url(#stripes)"'
-    mark = "" if private else f'<text class="mark" x="0" y="{top + 55}">NOT PRIVATE</text>'
-    return (
-        f'<text x="0" y="{top + 16}">{_escape(_shorten(label))}</text>'
-        f'<rect class="track" x="0" y="{top + 24}" width="80%" height="17" rx="3"/>'
-        f'<rect {look} x="0" y="{top + 24}" width="{width:.2f}%" height="17" rx="3"/>'
-        f'<text class="value" x="100%" y="{top + 38}" text-anchor="end">{value:.3f}</text>{mark}'
-    )
-
-
-def _shorten(label: str) -> str:
-    """Cut a label that would run out of the picture; the table has it whole."""
-    return label if len(label) <= 36 else label[:35] + "…"

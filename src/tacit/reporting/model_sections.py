@@ -1,0 +1,208 @@
+"""What a page says of a model itself: where the budget went, factors, a map, and sample lists.
+
+Everything is computed from published numbers and invented people, so these sections may be shown
+to anyone; what is measured on held-out ratings (`tacit.reporting.html`) may not.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.accounting.release import ReleaseKind
+from tacit.errors import ConfigError
+from tacit.models import Model, Recommendation
+from tacit.models.latent import LatentFactorRule
+from tacit.models.rules import Comparing, Linear, less_mean
+from tacit.reporting.markup import Section, table
+from tacit.reporting.pictures import Bar, Dot, budget_bar, item_map, principal_axes, spectrum
+
+__all__ = ["invented_people", "model_sections"]
+
+_PEOPLE, _OWN, _LIST, _REASONS = 3, 3, 5, 2
+_MOST_DOTS = 400
+_MOST_BARS = 20
+
+
+def model_sections(model: Model) -> list[Section]:
+    """Return the sections that this model has something to show for."""
+    made = (_budget(model), _factors(model), _map(model), _lists(model))
+    return [section for section in made if section is not None]
+
+
+def _budget(model: Model) -> Section | None:
+    drawn = budget_bar(model.certificate.to_json()["releases"])
+    if not drawn or not model.private:
+        return None
+    text = (
+        "<p>Each release took a part of the budget. Costs add as squares; the bar shows each "
+        "kind’s part of the squared total. What costs more is known with less noise.</p>"
+    )
+    return Section("budget", "Where the budget went", text + drawn)
+
+
+def _factors(model: Model) -> Section | None:
+    """Show latent factors against the noise, where the model file has both."""
+    rule = model.rule
+    if not isinstance(rule, LatentFactorRule):
+        return None
+    parts = []
+    if rule.measured is not None and rule.measured_noise is not None:
+        bars = _rating_bars(rule, rule.measured, rule.measured_noise)
+        parts.append(
+            "<h3>How people rate</h3><p>The strength of each latent factor as it was measured, "
+            "how much of it was kept (filled), and what noise alone would have given (the mark). "
+            "A factor that does not reach beyond its mark cannot be told from noise.</p>"
+            + spectrum("ratings", bars)
+        )
+    choice = _choice_bars(model, rule)
+    if choice:
+        parts.append(
+            "<h3>What people choose</h3><p>The same for who chooses what with what. The first "
+            "factor is popularity.</p>" + spectrum("choice", choice)
+        )
+    return Section("factors", "What was found beyond the noise", "".join(parts)) if parts else None
+
+
+def _rating_bars(
+    rule: LatentFactorRule, measured: NDArray[np.float64], noise: NDArray[np.float64]
+) -> list[Bar]:
+    """Return squared norms of measured and kept factors; the last column measured is the means."""
+    columns = min(measured.shape[1] - 1, rule.factors.shape[1], _MOST_BARS)
+    known = slice(0, measured.shape[0])
+    bars = [
+        Bar(
+            "",
+            float(np.sum(measured[:, k] ** 2)),
+            float(np.sum(noise[:, k])),
+            float(np.sum(rule.factors[known, k] ** 2)),
+        )
+        for k in range(columns)
+    ]
+    bars.sort(key=lambda bar: -bar.measured)
+    return [bar._replace(label=f"{k}") for k, bar in enumerate(bars, 1)]
+
+
+def _choice_bars(model: Model, rule: LatentFactorRule) -> list[Bar]:
+    r"""Return eigenvalues of co-occurrence and the edge of those of its noise, $s\sqrt{2n}/m$.
+
+    The release has symmetric noise of sd s on the diagonal and $s/\sqrt2$ elsewhere, so that the
+    eigenvalues of noise alone fill a semicircle of that radius. It needs the number of users m,
+    which is public under replace only.
+    """
+    users = model.certificate.public.get("number of users", "").partition(",")[0]
+    sds = [
+        entry.noise_sd
+        for entry in model.certificate.releases
+        if entry.release.kind is ReleaseKind.CO_OCCURRENCES
+    ]
+    if not users.isdigit() or not sds or not rule.choice_factors.size:
+        return []
+    values = np.linalg.svd(rule.choice_factors, compute_uv=False) ** 2
+    edge = sds[0] * np.sqrt(2 * rule.choice_factors.shape[0]) / int(users)
+    kept = values[:_MOST_BARS]
+    return [Bar(f"{k}", float(value), float(edge), float(value)) for k, value in enumerate(kept, 1)]
+
+
+def _map(model: Model) -> Section | None:
+    places = _places(model)
+    if places is None:
+        return None
+    weights = _popularity(model)
+    shown = np.argsort(-weights, kind="stable")[:_MOST_DOTS]
+    dots = [
+        Dot(float(x), float(y), model.catalogue.title(int(at)), float(weights[at]))
+        for at, (x, y) in zip(shown, places[shown], strict=True)
+    ]
+    sized = " Larger dots are chosen more often." if np.ptp(weights) > 0 else ""
+    text = (
+        "<p>Items near each other are liked by the same people, as far as two axes can show it: "
+        f"the two along which item vectors differ most.{sized}</p>"
+    )
+    return Section("map", "A map of the items", text + item_map(dots))
+
+
+def _places(model: Model) -> NDArray[np.float64] | None:
+    try:
+        vectors = model.item_vectors
+    except ConfigError:
+        return None
+    if isinstance(model.rule, LatentFactorRule):
+        vectors = less_mean(model.rule.factors)
+    return principal_axes(vectors)
+
+
+def _popularity(model: Model) -> NDArray[np.float64]:
+    """Return published popularity, from 0 to 1; all alike where none is published."""
+    rule: Any = model.rule
+    if isinstance(rule, LatentFactorRule):
+        weights = np.maximum(rule.choice_factors[:, 0], 0.0)
+    elif model.implicit:
+        weights = rule.offsets
+    else:
+        return np.full(len(model.catalogue), 0.25)
+    return np.asarray(weights / max(float(weights.max()), 1e-300))
+
+
+def invented_people(model: Model) -> Iterator[dict[Any, float]]:
+    """Yield own ratings of people who do not exist: each likes an item and what is like it."""
+    if not isinstance(model.rule, Comparing):
+        return
+    hi = 1.0 if model.implicit else model.rating_range[1]
+    used: set[Any] = set()
+    made = 0
+    for at in np.argsort(-_popularity(model), kind="stable"):
+        item = model.catalogue.ids[int(at)]
+        if item in used:
+            continue
+        try:
+            like = [row.item for row in model.similar_items(item, _OWN - 1)]
+        except ConfigError:
+            continue
+        yield dict.fromkeys([item, *like], hi)
+        used |= {item, *(row.item for row in model.similar_items(item, 20))}
+        made += 1
+        if made == _PEOPLE:
+            return
+
+
+def _lists(model: Model) -> Section | None:
+    parts = [_person(model, own) for own in invented_people(model)]
+    if not parts:
+        return None
+    text = (
+        "<p>These people are invented: each likes an item and two that are like it. Lists are "
+        "computed from the published model and their own ratings only.</p>"
+    )
+    return Section("lists", "Sample recommendations, with reasons", text + "".join(parts))
+
+
+def _person(model: Model, own: dict[Any, float]) -> str:
+    """Show one person's list beside what it rests on."""
+    given = list(own) if model.implicit else own
+    linear = isinstance(model.rule, Linear)
+    found = model.recommend(given, n=_LIST, because=linear)
+    positions = model.catalogue.positions(list(own))
+    liked = ", ".join(model.catalogue.title(int(at)) for at in positions)
+    scored = "Share" if model.implicit else "Predicted"
+    caption = f"Someone who likes {liked}"
+    if not linear:
+        plain = [(row.title, _score(model, row.score)) for row in found]
+        return table(caption, ("Recommended", scored), plain)
+    rows = [(row.title, _because(model, row), _score(model, row.score)) for row in found]
+    return table(caption, ("Recommended", "Because", scored), rows, numbers=2)
+
+
+def _score(model: Model, score: float) -> str:
+    return f"{100 * score:.2g} %" if model.implicit else f"{score:.2f}"
+
+
+def _because(model: Model, row: Recommendation) -> str:
+    """Say which of her ratings add most to the prediction."""
+    reasons = (row.because or ())[:_REASONS]
+    told = []
+    for reason in reasons:
+        added = 100 * reason.contribution if model.implicit else reason.contribution
+        told.append(f"{added:+.2g}{' %' if model.implicit else ''} for {reason.title}")
+    return ", ".join(told)

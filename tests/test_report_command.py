@@ -1,0 +1,123 @@
+"""tacit report: a page for one's own data, with what is measured marked and nothing loaded."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import tacit
+from tacit.reporting.model_sections import invented_people, model_sections
+from tacit.reporting.pictures import Dot, budget_bar, item_map
+from tests.conftest import ratings_for
+from tests.test_cli import Shell, folder, shell
+from tests.test_report import Page
+
+__all__ = ["folder", "shell"]
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def page_of(path: Path) -> Page:
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_without_ratings_nothing_is_marked(shell: Shell, folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    code, out, err = shell("report", folder / "m.tacit", "-o", page)
+    assert (code, out, err) == (0, f"wrote {page}\n", "")
+    source = page.read_text(encoding="utf-8")
+    assert "NOT PRIVATE" not in source
+    for words in ("What is promised", "Where the budget went", "What was taken as public"):
+        assert words in source
+    assert "<script" not in source
+    assert "http" not in source.replace("http-equiv", "")
+
+
+def test_with_train_it_says_what_evaluate_says(shell: Shell, folder: Path, tmp_path: Path) -> None:
+    words = ("--train", folder / "train.csv")
+    page = tmp_path / "r.html"
+    found = shell.json("evaluate", folder / "m.tacit", *words, "--test", folder / "test.csv")
+    code, out, _ = shell(
+        "report", folder / "m.tacit", *words, "--ratings", folder / "test.csv", "-o", page
+    )
+    assert code == 0
+    assert "NOT PRIVATE" in out
+    text = " ".join(page_of(page).text)
+    assert f"{found['rmse']:.4f}" in text
+    assert "NOT PRIVATE" in text
+
+
+def test_held_out_ratings_alone_are_folded_in(shell: Shell, folder: Path, tmp_path: Path) -> None:
+    code, _, err = shell(
+        "report", folder / "m.tacit", "--ratings", folder / "train.csv", "-o", tmp_path / "r.html"
+    )
+    assert (code, err) == (0, "")
+    few = pl.DataFrame({"user": [1, 2], "item": [3, 4], "rating": [4.0, 2.0]})
+    few.write_csv(tmp_path / "few.csv")
+    code, _, err = shell(
+        "report", folder / "m.tacit", "--ratings", tmp_path / "few.csv", "-o", tmp_path / "r.html"
+    )
+    assert code == 2
+    assert "or give --train" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("-o", "page.pdf"), ".html"),
+        (("--train", "train.csv"), "--ratings"),
+        (("--ratings", "nothing.csv"), "no such file"),
+    ],
+)
+def test_what_does_not_go_is_said(
+    shell: Shell, folder: Path, words: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    code, _, err = shell("report", "m.tacit", *words)
+    assert code == 2
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [None, tacit.Moments(), tacit.SVD(), tacit.FrankWolfe(rounds=3), tacit.Cleansing()],
+)
+def test_every_method_has_its_sections(algorithm: Any) -> None:
+    model = tacit.fit(ratings_for(0), algorithm, epsilon=5.0)
+    found = {section.name: section.html() for section in model_sections(model)}
+    assert "budget" in found
+    for text in found.values():
+        Page(text)
+    people = list(invented_people(model))
+    assert ("lists" in found) == bool(people)
+
+
+def test_no_budget_is_drawn_where_there_is_none() -> None:
+    model = tacit.fit(ratings_for(0), budget=None)
+    assert "budget" not in {section.name for section in model_sections(model)}
+
+
+def test_hostile_titles_are_text_on_the_map() -> None:
+    drawn = item_map([Dot(0.1, 0.2, HOSTILE, 1.0), Dot(0.9, 0.9, HOSTILE, 0.5)])
+    assert HOSTILE not in drawn
+    assert "&lt;script&gt;" in drawn
+
+
+def test_labels_do_not_lie_on_each_other() -> None:
+    crowd = [Dot(0.5, 0.5, f"title {k}", 1.0 - k / 100) for k in range(50)]
+    assert item_map(crowd).count("<text") == 1
+    apart = [Dot(0.1, k / 10, f"title {k}", 0.5) for k in range(10)]
+    assert item_map(apart).count("<text") == 10
+
+
+def test_shares_of_the_budget_add_up() -> None:
+    releases = [
+        {"name": "a", "kind": "a", "mu": 3.0},
+        {"name": "b 1", "kind": "b", "mu": 4.0},
+        {"name": "b 2", "kind": "b", "mu": 0.0},
+    ]
+    drawn = budget_bar(releases)
+    assert 'width="36.00%"' in drawn
+    assert 'width="64.00%"' in drawn
+    assert budget_bar([{"name": "a", "kind": "a", "mu": None}]) == ""
