@@ -27,8 +27,6 @@ def run(
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """See it all on synthetic ratings. Certificate, accuracy, recommendations and a report."""
-    from tacit.data.catalogue import Catalogue
-    from tacit.data.ratings import Ratings
     from tacit.fitting.fit import fit
     from tacit.models import load
     from tacit.reporting.html import write_report
@@ -37,11 +35,7 @@ def run(
     _say(f"1. {users} synthetic users rate films that do not exist")
     with status("drawing and reading the ratings"):
         files = _make_files(folder, users, force)
-        catalogue = Catalogue.from_file(files["items"])
-        train, test = (
-            Ratings.from_file(files[part], rating_range="synthetic-tastes", catalogue=catalogue)
-            for part in ("train", "test")
-        )
+        train, test = _read(files, "train"), _read(files, "test")
 
     _say(f"2. learn from them with epsilon = {epsilon:g}, and write what may be published")
     made = with_bar(lambda bar: fit(train, epsilon=epsilon, progress=bar))
@@ -78,8 +72,6 @@ def run(
 
 def learn_quickly(folder: Path) -> Path:
     """Return the model that an earlier demo left in a folder, or learn one there."""
-    from tacit.data.catalogue import Catalogue
-    from tacit.data.ratings import Ratings
     from tacit.fitting.fit import fit
 
     there = folder / "model.tacit"
@@ -87,13 +79,17 @@ def learn_quickly(folder: Path) -> Path:
         return there
     typer.echo("learning from 100000 synthetic users with epsilon = 1 ...", err=True)
     files = _make_files(folder, 100_000, False)
-    train = Ratings.from_file(
-        files["train"],
-        rating_range="synthetic-tastes",
-        catalogue=Catalogue.from_file(files["items"]),
-    )
-    fit(train, epsilon=1.0).save(files["model"], overwrite=True)
+    fit(_read(files, "train"), epsilon=1.0).save(files["model"], overwrite=True)
     return files["model"]
+
+
+def _read(files: dict[str, Path], part: str) -> "Ratings":
+    """Read the ratings that were drawn, with the public catalogue."""
+    from tacit.data.catalogue import Catalogue
+    from tacit.data.ratings import Ratings
+
+    catalogue = Catalogue.from_file(files["items"])
+    return Ratings.from_file(files[part], rating_range="synthetic-tastes", catalogue=catalogue)
 
 
 def _make_files(folder: Path, users: int, force: bool) -> dict[str, Path]:
