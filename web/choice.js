@@ -74,10 +74,8 @@ export function latentFactors(parts, settings) {
     scores,
     choice,
     stds: (row, items) => regression.stds(row, items, 0),
-    ranking(row) {
-      const ratings = scores(row);
-      return choice(row).map((each, j) => each * normalCdf((ratings[j] - liked) / Math.sqrt(noise[j])));
-    },
+    ranking: (ratings, chosen) =>
+      chosen.map((each, j) => each * normalCdf((ratings[j] - liked) / Math.sqrt(noise[j]))),
     contributions(row, items) {
       const own = expected(row);
       const mean = (item) => offsets[item] + dotRow(factors, item, own);

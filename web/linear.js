@@ -127,6 +127,10 @@ export function ridge(parts, settings) {
   const regression = new Regression(factors, noise);
   const rank = factors.columns;
 
+  let level = 0; // the mean over items of |f|^2 + noise, times their number
+  for (let at = 0; at < factors.data.length; at++) level += factors.data[at] ** 2;
+  for (let at = 0; at < count; at++) level += noise[at];
+
   /** The variance of the error of the own mean. */
   function doubt(row) {
     const shared = new Float64Array(rank);
@@ -136,9 +140,6 @@ export function ridge(parts, settings) {
       for (let k = 0; k < rank; k++) shared[k] += factors.data[item * rank + k];
     });
     for (const part of shared) errors += part ** 2;
-    let level = 0;
-    for (const part of factors.data) level += part ** 2;
-    for (const part of noise) level += part;
     const counted = (row.items.length + shrink) ** 2;
     return counted > 0 ? ((shrink * level) / count + errors) / counted : Infinity;
   }

@@ -15,7 +15,8 @@ import { ModelFileError } from "./reading.js";
  * @property {(row: Row) => Float64Array} scores predicted rating of every item
  * @property {((row: Row, items: ArrayLike<number>) => Float64Array)=} stds sd of their errors
  * @property {((row: Row) => Float64Array)=} choice score of choice of every item
- * @property {((row: Row) => Float64Array)=} ranking what lists are ordered by
+ * @property {((scores: Float64Array, choices: Float64Array) => Float64Array)=} ranking what lists are
+ *     ordered by, from the two above
  * @property {((row: Row, items: ArrayLike<number>) => Contributions)=} contributions
  *
  * @typedef {import("./reading.js").Tensor} Tensor

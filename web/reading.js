@@ -146,7 +146,7 @@ function fractions(count, root) {
     for (let d = 2; d * d <= candidate; d++) prime &&= candidate % d > 0;
     if (prime) found.push(wholeRoot(BigInt(candidate), root));
   }
-  return Uint32Array.from(found);
+  return Int32Array.from(found);
 }
 
 /** Exactly: floor(2^32 prime^(1/root)) mod 2^32, which floating point might round. */
@@ -177,10 +177,10 @@ export function sha256(bytes) {
   const state = START.slice();
   addBlocks(state, bytes.subarray(0, whole));
   addBlocks(state, rest);
-  return Array.from(state, (word) => word.toString(16).padStart(8, "0")).join("");
+  return Array.from(state, (word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
 }
 
-/** @param {Uint32Array} state @param {Uint8Array} bytes */
+/** @param {Int32Array} state @param {Uint8Array} bytes */
 function addBlocks(state, bytes) {
   const words = new Int32Array(64);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -201,10 +201,9 @@ function turn(word, by) {
   return (word >>> by) | (word << (32 - by));
 }
 
-/** @param {Uint32Array} state @param {Int32Array} words */
+/** @param {Int32Array} state @param {Int32Array} words */
 function mix(state, words) {
-  let a = state[0] | 0, b = state[1] | 0, c = state[2] | 0, d = state[3] | 0;
-  let e = state[4] | 0, f = state[5] | 0, g = state[6] | 0, h = state[7] | 0;
+  let [a, b, c, d, e, f, g, h] = state;
   for (let t = 0; t < 64; t++) {
     const first = (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + ROUNDS[t] + words[t]) | 0;
     const second = ((turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;

@@ -161,17 +161,18 @@ export class Model {
   recommend(own, n = 10, { includeRated = false, by, std = false, because = false } = {}) {
     if (!Number.isInteger(n) || n < 1) throw new RequestError(`n=${n}: expected a whole number of at least 1`);
     const row = this.#row(own);
-    const order = this.#order(by)(row);
+    const scores = this.#rule.scores(row);
+    const choices = this.#rule.choice ? this.#rule.choice(row) : null;
+    const order = this.#order(by, scores, choices);
+    const share = choices && 1 / Math.max(total(choices, includeRated ? [] : row.items), 1e-300);
     if (!includeRated) row.items.forEach((place) => (order[place] = -Infinity));
     const best = bestPlaces(order, n);
-    const scores = this.#rule.scores(row);
-    const shares = this.#shares(row, includeRated);
     const stds = std ? this.#stds(row, best) : null;
     const reasons = because ? this.#contributions(row, best) : null;
     return best.map((place, at) => ({
       ...this.#named(place),
       score: this.#clip(scores[place]),
-      choice: shares ? shares[place] : null,
+      choice: choices && share ? choices[place] * share : null,
       ...(stds && { std: stds[at] }),
       ...(reasons && this.#reasons(row, reasons.baselines[at], reasons.added[at])),
     }));
@@ -225,26 +226,16 @@ export class Model {
     return { baseline, because };
   }
 
-  /** What lists are ordered by. */
-  #order(by) {
-    const { scores, choice, ranking } = this.#rule;
+  /** What a list is ordered by, in a new array. */
+  #order(by, scores, choices) {
     if (![undefined, null, "rating", "choice"].includes(by)) {
       throw new RequestError(`by=${by}: expected 'rating' or 'choice', or leave it out`);
     }
-    if (choice && by !== "rating") return by === "choice" ? choice : ranking;
+    if (choices && by !== "rating") return by === "choice" ? choices.slice() : this.#rule.ranking(scores, choices);
     if (by && (by === "choice") !== this.implicit) {
       throw new RequestError(`by=${by}: this model (${this.kind}) does not know it; leave it out`);
     }
-    return scores;
-  }
-
-  /** Her scores of choice, as shares of what could be recommended to her. */
-  #shares(row, includeRated) {
-    if (!this.#rule.choice) return null;
-    const scores = this.#rule.choice(row);
-    let total = scores.reduce((sum, score) => sum + score, 0);
-    if (!includeRated) row.items.forEach((place) => (total -= scores[place]));
-    return scores.map((score) => score / Math.max(total, 1e-300));
+    return scores.slice();
   }
 
   /** Own ratings as places and values in single precision, as Python holds them. */
@@ -276,13 +267,28 @@ function pairsOf(own, implicit) {
   throw new RequestError("own ratings: expected {item: rating}, or a list of [item, rating]");
 }
 
+/** The sum of all numbers but those at some places. */
+function total(numbers, left) {
+  let sum = 0;
+  for (let at = 0; at < numbers.length; at++) sum += numbers[at];
+  for (const at of left) sum -= numbers[at];
+  return sum;
+}
+
 /** The places of the n best scores, best first; equal ones in the order of the catalogue. */
 function bestPlaces(scores, n) {
-  const there = Array.from(scores.keys()).filter((place) => scores[place] > -Infinity);
   const better = (a, b) => scores[b] - scores[a] || a - b;
-  if (there.length <= 4 * n) return there.sort(better).slice(0, n);
-  const edge = scores.slice().filter((score) => score > -Infinity).sort()[there.length - n];
-  return there.filter((place) => scores[place] >= edge).sort(better).slice(0, n);
+  /** @type {number[]} */
+  let best = [];
+  let edge = -Infinity; // what a score must be above, once n are known
+  for (let place = 0; place < scores.length; place++) {
+    if (!(scores[place] > edge)) continue;
+    best.push(place);
+    if (best.length < 2 * n + 50) continue;
+    best = best.sort(better).slice(0, n);
+    edge = scores[best[n - 1]];
+  }
+  return best.sort(better).slice(0, n);
 }
 
 /** @param {Map<string, import("./reading.js").Tensor>} tensors @returns {ItemId[]} */
