@@ -187,7 +187,8 @@ function addBlocks(state, bytes) {
   for (let block = 0; block < bytes.length; block += 64) {
     for (let t = 0; t < 16; t++) words[t] = view.getInt32(block + 4 * t);
     for (let t = 16; t < 64; t++) {
-      const [early, late] = [words[t - 15], words[t - 2]];
+      const early = words[t - 15];
+      const late = words[t - 2];
       const one = turn(early, 7) ^ turn(early, 18) ^ (early >>> 3);
       const two = turn(late, 17) ^ turn(late, 19) ^ (late >>> 10);
       words[t] = (words[t - 16] + one + words[t - 7] + two) | 0;
@@ -203,7 +204,8 @@ function turn(word, by) {
 
 /** @param {Int32Array} state @param {Int32Array} words */
 function mix(state, words) {
-  let [a, b, c, d, e, f, g, h] = state;
+  let a = state[0], b = state[1], c = state[2], d = state[3];
+  let e = state[4], f = state[5], g = state[6], h = state[7];
   for (let t = 0; t < 64; t++) {
     const first = (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + ROUNDS[t] + words[t]) | 0;
     const second = ((turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
