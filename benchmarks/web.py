@@ -84,11 +84,16 @@ RULES: dict[str, Callable[[int], Any]] = {
 }
 
 
-def measure(rule: Any, items: int, folder: Path) -> dict[str, Any]:
+def save_random(path: Path, items: int, make: Callable[[int], Any] = _latent) -> None:
     base = tacit.load(HERE.parent / "tests" / "old_models" / "moments.tacit")
     catalogue = tacit.Catalogue(list(range(items)), titles=[f"Item {at}" for at in range(items)])
-    path = folder / "model.tacit"
+    rule = make(items)
     tacit.Model(rule, catalogue, (0.5, 5.0), base.certificate, base.releases).save(path)
+
+
+def measure(make: Callable[[int], Any], items: int, folder: Path) -> dict[str, Any]:
+    path = folder / "model.tacit"
+    save_random(path, items, make)
     command = ["node", str(HERE / "web.mjs"), str(path), str(RATINGS), str(RUNS)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout))
@@ -103,7 +108,7 @@ def main() -> int:
             for items, bar in BARS.items():
                 if name in PAIRS and items > 10_000:
                     continue
-                found = measure(make(items), items, Path(folder))
+                found = measure(make, items, Path(folder))
                 pairs = [found["predict"], found["recommend"]]
                 shown = "".join(f"{p['first']:>9.1f} /{p['median']:>7.2f}" for p in pairs)
                 late = found["predict"]["median"] > bar
