@@ -53,6 +53,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/methods.py --users 50000
+	$(BIN)/python benchmarks/web.py
 
 leaderboard: $(READY)
 	$(BIN)/tacit reproduce leaderboard --output docs/results

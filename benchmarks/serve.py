@@ -2,9 +2,10 @@
 
     python benchmarks/serve.py              # needs the extra `serve`; about a minute
 
-The model has 400 items and 20 factors; a person sends 10 ratings. Eight connections send one request
-after another, 2000 of each kind or ten seconds, whichever is less. Both servers and the caller share
-the machine, so what counts is the ratio to "hello". Rounds alternate; each row is the better one.
+The model has 400 items and 20 factors; a person sends 10 ratings. Eight connections send one
+request after another, 2000 of each kind or ten seconds, whichever is less. Both servers and the
+caller share the machine, so what counts is the ratio to "hello". Rounds alternate; each row is the
+better of two.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 from web import save_random
 
 HELLO = """

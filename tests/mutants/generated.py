@@ -85,7 +85,9 @@ def _made(source: str, file: str) -> list[Change]:
     lines, statements = source.splitlines(keepends=True), ast.parse(source)
     found: dict[str, Change] = {}
     for statement in statements.body:
-        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        first = min(
+            [statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))]
+        )
         before, own, after = (
             "".join(part)
             for part in (lines[: first - 1], lines[first - 1 : statement.end_lineno],

@@ -1,5 +1,7 @@
 """tacit demo: the whole way on synthetic ratings, from a file to one person's recommendations."""
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,10 +66,24 @@ def run(
         overwrite=True,
     )
     _say(f"wrote {files['model']} and {files['report']}")
+    _say_how_to_open_the_page(files["model"], folder / "site")
+
+
+def _say_how_to_open_the_page(model: Path, site: Path) -> None:
+    """Say how to see one's own list: by the server, or by any static host where it is missing."""
+    called = Path(sys.argv[0])
+    tacit = str(called) if called.name == "tacit" else "tacit"
     typer.echo(
-        f"To try it yourself, on this machine alone:  tacit serve {files['model']}\n"
-        f"As files for any web host:  tacit export-web {files['model']} -o {folder / 'site'}"
+        "Now rate films yourself: a page works out your list on this machine, and sends nothing."
     )
+    if find_spec("fastapi") and find_spec("uvicorn"):
+        typer.echo(f"\n  {tacit} serve {model}")
+        typer.echo("\nand open http://127.0.0.1:8765/ in a browser.")
+        return
+    typer.echo(f"\n  {tacit} export-web {model} -o {site}")
+    typer.echo(f"  python3 -m http.server --bind 127.0.0.1 --directory {site} 8765")
+    typer.echo("\nand open http://127.0.0.1:8765/ in a browser. With an API besides:")
+    typer.echo(f"\n  pip install 'tacit[serve]' && {tacit} serve {model}")
 
 
 def learn_quickly(folder: Path) -> Path:
