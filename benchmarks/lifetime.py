@@ -147,8 +147,10 @@ def measured(model: tacit.Model, week: Week) -> tuple[float, float]:
 def run(weeks: Iterator[Week], total: int, shown: list[int], title: str) -> None:
     share = epsilon_of(math.sqrt(mu_of(LIFETIME, DELTA) ** 2 / total), DELTA) * (1 - 1e-6)
     print(f"\n### {title}; {total} weeks, epsilon {share:.4f} each\n", flush=True)
-    print("| week | refit | (a) one fit at epsilon 1 | (b) alone | (c) no privacy | own mean "
-          "| refit, (a), (b), (c): NDCG@10 | seconds |")
+    print(
+        "| week | refit | (a) one fit at epsilon 1 | (b) alone | (c) no privacy | own mean "
+        "| refit, (a), (b), (c): NDCG@10 | seconds |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         book = tacit.Book.new(f"{folder}/people.book", epsilon=LIFETIME, delta=DELTA)
