@@ -20,6 +20,7 @@ from tacit.cli import (
     plan,
     predict,
     recommend,
+    refit,
     reproduce,
     sign,
     similar,
@@ -45,8 +46,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (
-    synth, plan, fit, tune, extend, predict, recommend, similar, evaluate, certificate, verify,
-    sign, audit, info, demo, reproduce,
+    synth, plan, fit, refit, tune, extend, predict, recommend, similar, evaluate, certificate,
+    verify, sign, audit, info, demo, reproduce,
 ):  # fmt: skip
     kind = WithSettings if verb in (fit, audit) else None
     app.command(verb.__name__.rpartition(".")[2], cls=kind)(verb.run)
