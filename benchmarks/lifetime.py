@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 import tacit
-from tacit.accounting.budget import epsilon_of, mu_of
+from tacit.book.splits import planned_refits
 from tacit.evaluation import evaluate, rank, user_mean_accuracy
 
 LIFETIME, DELTA = 1.0, 1e-6
@@ -55,6 +55,7 @@ class People:
         self.stars = self._rate(np.arange(users)[:, None], self.chosen)
 
     def weeks(self, count: int) -> Iterator[Week]:
+        """Yield one week after another."""
         for number in range(1, count + 1):
             if number > 1:
                 self._drift()
@@ -144,17 +145,22 @@ def measured(model: tacit.Model, week: Week) -> tuple[float, float]:
     return evaluate(model, week.train, week.test).rmse, lists.ndcg
 
 
-def run(weeks: Iterator[Week], total: int, shown: list[int], title: str) -> None:
-    share = epsilon_of(math.sqrt(mu_of(LIFETIME, DELTA) ** 2 / total), DELTA) * (1 - 1e-6)
-    print(f"\n### {title}; {total} weeks, epsilon {share:.4f} each\n", flush=True)
-    print("| week | refit | (a) one fit at epsilon 1 | (b) alone | (c) no privacy | own mean "
-          "| refit, (a), (b), (c): NDCG@10 | seconds |")
+def run(weeks: Iterator[Week], total: int, shown: list[int], title: str, split: str) -> None:
+    """Refit every week; print what comes out in some of them, beside fits that do not remember."""
+    plan = planned_refits(LIFETIME, DELTA, total, split)
+    share = planned_refits(LIFETIME, DELTA, total, "equal")[0].epsilon
+    first, last = plan[0].epsilon, plan[-1].epsilon
+    print(f"\n### {title}; {total} weeks, split {split!r}: epsilon {first:.3f} to {last:.3f}\n")
+    print(
+        "| week | refit | (a) one fit at epsilon 1 | (b) alone | (c) no privacy | own mean "
+        "| refit, (a), (b), (c): NDCG@10 | seconds |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         book = tacit.Book.new(f"{folder}/people.book", epsilon=LIFETIME, delta=DELTA)
         for week in weeks:
             start = time.perf_counter()
-            model = tacit.refit(week.train, book=book, epsilon=share)
+            model = tacit.refit(week.train, book=book, epsilon=plan[week.number - 1].epsilon)
             seconds = time.perf_counter() - start
             if week.number not in shown:
                 continue
@@ -178,17 +184,18 @@ def main() -> None:
     parser.add_argument("--weeks", type=int, default=52)
     parser.add_argument("--per-user", type=int, default=30)
     parser.add_argument("--drift", type=float, nargs="*", default=[0.0, 0.05, 0.3, 0.9])
+    parser.add_argument("--split", default="first")
     parser.add_argument("--show", type=int, nargs="*", default=[1, 4, 10, 26, 52])
     options = parser.parse_args()
     if options.ratings:
         path, low, high = options.ratings
         weeks = arriving(Path(path), options.users, (float(low), float(high)), options.weeks)
-        run(weeks, options.weeks, options.show, f"{options.users} real people who arrive")
+        run(weeks, options.weeks, options.show, f"{options.users} real people", options.split)
         return
     for drift in options.drift:
         people = People(options.users, options.items, options.per_user, drift, seed=1)
         title = f"{options.users} people, {options.items} items, drift {drift:g} a year"
-        run(people.weeks(options.weeks), options.weeks, options.show, title)
+        run(people.weeks(options.weeks), options.weeks, options.show, title, options.split)
 
 
 if __name__ == "__main__":

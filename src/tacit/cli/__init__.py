@@ -22,6 +22,7 @@ from tacit.cli import (
     plan,
     predict,
     recommend,
+    refit,
     report,
     reproduce,
     serve,
@@ -49,7 +50,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (
-    synth, partition, plan, fit, tune, extend,
+    synth, partition, plan, fit, refit, tune, extend,
     predict, recommend, similar, evaluate, report,
     certificate, verify, sign, audit, info,
     demo, serve, export_web, reproduce,

@@ -1,6 +1,7 @@
 """tacit book: the lifetime budget of one population: open, show, plan, export, verify, merge."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,10 @@ import typer
 from tacit.cli.options import AsJson, Force, show_json
 
 if TYPE_CHECKING:
+    from tacit.accounting.budget import Neighbours
     from tacit.accounting.certificate import Certificate
+    from tacit.book.splits import PlannedRefit
+    from tacit.research.theory import Case
 
 __all__ = ["app"]
 
@@ -62,6 +66,113 @@ def show(book: BookPath, as_json: AsJson = False) -> None:
         show_json({"book": str(book), **show_form(found.account())})
         return
     typer.echo(found.text())
+
+
+@app.command()
+def plan(
+    book: Annotated[
+        Path | None, typer.Argument(metavar="[BOOK]", help="Plan what is left of this book.")
+    ] = None,
+    refits: Annotated[int, typer.Option(help="How many there will be.")] = 52,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Of all of them together; what is left of BOOK.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="... except with this probability.")] = 1e-6,
+    split: Annotated[
+        str, typer.Option(help="first (30 % at first, then equal), equal or geometric.")
+    ] = "first",
+    half_life: Annotated[
+        float | None,
+        typer.Option(
+            help="Refits after which half of what is known is outdated; never if left out."
+        ),
+    ] = None,
+    users: Annotated[int, typer.Option(help="How many users, for the forecast.")] = 20_000,
+    items: Annotated[int, typer.Option(help="How many items.")] = 400,
+    per_user: Annotated[int, typer.Option(help="Ratings of a user, on average.")] = 80,
+    rating_range: Annotated[
+        tuple[float, float], typer.Option(help="LO HI: the public range of ratings.")
+    ] = (1.0, 5.0),
+    plot: Annotated[Path | None, typer.Option(help="Where a picture goes (.svg or .png).")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Divide a budget among refits, and see what RMSE to expect of each. It reads no ratings."""
+    from tacit.accounting.budget import PrivacyBudget
+    from tacit.book.splits import planned_refits
+    from tacit.research.theory import Case, Tastes
+
+    if plot:
+        from tacit.reporting.plan_figure import check_picture
+
+        check_picture(plot, overwrite=force)
+    total, delta, neighbours = _to_divide(book, epsilon, delta)
+    refitting = planned_refits(total, delta, refits, split, half_life)
+    case = Case(
+        users=users, items=items, per_user=min(per_user, items), rating_range=rating_range,
+        budget=PrivacyBudget(total, delta, neighbours), tastes=Tastes.usual(rating_range),
+    )  # fmt: skip
+    if plot:
+        from tacit.reporting.lifetime_figure import draw_lifetime
+
+        draw_lifetime(refitting, case, plot, overwrite=force)
+    _show_plan(refitting, case, split, as_json)
+    if plot and not as_json:
+        typer.echo(f"\nwrote {plot}")
+
+
+def _to_divide(
+    book: Path | None, epsilon: float | None, delta: float
+) -> "tuple[float, float, Neighbours]":
+    """Return epsilon, delta and the relation of what is planned."""
+    from tacit.accounting.budget import Neighbours
+    from tacit.book import Book
+    from tacit.errors import ConfigError
+
+    if book is None:
+        if epsilon is None:
+            raise ConfigError("give --epsilon E, or a BOOK whose rest is planned")
+        return epsilon, delta, Neighbours.REPLACE
+    opened = Book(book)
+    total = opened.left_epsilon if epsilon is None else epsilon
+    return total, opened.delta, opened.neighbours
+
+
+def _show_plan(refits: "list[PlannedRefit]", case: "Case", split: str, as_json: bool) -> None:
+    from tacit.research.theory.forecast import forecast
+    from tacit.research.theory.lifetime import expected_of, shown
+
+    rows = [
+        {
+            **asdict(refit),
+            "rmse": expected_of(case, refit).rmse,
+            "rmse_alone": expected_of(case, refit, remembers=False).rmse,
+        }
+        for refit in shown(refits)
+    ]
+    at_once = forecast(case)
+    if as_json:
+        epsilons = [refit.epsilon for refit in refits]
+        show_json({
+            "split": split, "refits": len(refits), "epsilons": epsilons, "shown": rows,
+            "rmse_at_once": at_once.rmse, "rmse_own_mean": at_once.own_mean,
+        })  # fmt: skip
+        return
+    first, rest = refits[0].epsilon, refits[-1].epsilon
+    typer.echo(
+        f"{len(refits)} refits, split {split!r}: the first at --epsilon {first:g}, the last at "
+        f"--epsilon {rest:g}; together epsilon {refits[-1].spent_epsilon:.6g}\n"
+    )
+    typer.echo("refit  epsilon   spent so far  expected RMSE  without memory")
+    for row in rows:
+        typer.echo(
+            f"{row['number']:5d}  {row['epsilon']:<8.4g}  {row['spent_epsilon']:12.4f}  "
+            f"{row['rmse']:13.4f}  {row['rmse_alone']:14.4f}"
+        )
+    typer.echo(
+        f"\none fit with all of it: {at_once.rmse:.4f}; one's own mean: {at_once.own_mean:.4f} "
+        "(forecasts of Moments; docs/theory.md)"
+    )
 
 
 @app.command()

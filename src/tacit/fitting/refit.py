@@ -1,11 +1,12 @@
 """refit: a fit that remembers what earlier ones of the same book have released."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
-from tacit.accounting.budget import PrivacyBudget, mu_of
+from tacit.accounting.budget import PrivacyBudget, epsilon_of
 from tacit.accounting.ledger import Ledger
 from tacit.algorithms import Algorithm, Facts, LatentFactors, Moments
 from tacit.book import Book, Reservation
@@ -30,6 +31,7 @@ from tacit.models import Model
 
 __all__ = ["Refit", "refit"]
 
+_FORESEEN = 6.0  # refits: classes of people are told apart that will be legible after so many
 _RELEASES = (LatentFactors, Moments)
 
 
@@ -49,18 +51,20 @@ class Refit:
         return {**settings_of(self.algorithm), "memory": digest_of(self.content)}
 
     def reserve(self, ledger: Ledger, facts: Facts) -> Callable[[FitContext], Outcome]:
-        """Reserve as for the budget of a lifetime: that is what releases will come to."""
-        planned = replace(facts, budget=self.lifetime)
+        """Reserve as for the budget of all refits so far: that is what releases have come to."""
+        memory = Memory(self.content)
+        mine = self.reservation.record.reserved
+        together = memory.about.get("spent", 0.0) + mine
+        planned = replace(facts, budget=self._budget_of(together))
         self.algorithm.reserve(ledger, planned)
 
         def run(context: FitContext) -> Outcome:
-            memory = Memory(self.content)
             self._compare(memory, context.ratings)
-            mine = self.reservation.budget
-            horizon = max((self.lifetime.mu / mu_of(mine.epsilon, mine.delta)) ** 2, 1.0)
+            horizon = min(max(self.lifetime.mu**2 / mine, 1.0), _FORESEEN)
             ids = context.ratings.catalogue.ids.to_list()
             mechanism = Remembering(context.mechanism.within(ledger), memory, ids, horizon)
             rule = self.algorithm.run(mechanism, planned)
+            memory.about["spent"] = together
             self.reservation.memory = memory.to_bytes()
             return Outcome.of(rule, self.algorithm, planned)
 
@@ -72,12 +76,19 @@ class Refit:
             "algorithm": {k: v for k, v in settings_of(self.algorithm).items() if v is not None},
             "rating_range": [float(end) for end in ratings.rating_range],
         }
+        spent = memory.about.pop("spent", 0.0)
         if memory.about and memory.about != about:
             raise ConfigError(
                 "the book remembers refits with other settings of the algorithm, or another rating "
                 "range; give the same, or begin anew with forget=True (--forget)"
             )
-        memory.about = about
+        memory.about = about | {"spent": spent}
+
+    def _budget_of(self, cost: float) -> PrivacyBudget:
+        """Return the budget of a squared mu, at the delta and for the relation of the book."""
+        mu = min(math.sqrt(cost), self.lifetime.mu)
+        epsilon = epsilon_of(mu, self.lifetime.delta)
+        return replace(self.lifetime, epsilon=min(epsilon, self.lifetime.epsilon))
 
 
 def refit(

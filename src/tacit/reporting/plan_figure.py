@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_picture", "draw_plan"]
+__all__ = ["check_picture", "draw_plan", "new_figure", "save_figure"]
 
 _ENDINGS = (".svg", ".png")
 _INK, _QUIET, _FAINT, _GRID = "#2b2b2b", "#6f6f6f", "#a8a8a8", "#ececec"
@@ -128,6 +128,21 @@ def _calm_style() -> Iterator[None]:
 
     with matplotlib.rc_context(_STYLE):
         yield
+
+
+@contextmanager
+def new_figure(rows: int, columns: int) -> "Iterator[tuple[Figure, Any]]":
+    """Give an empty picture in the style of plans."""
+    with _calm_style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(5 * columns, 4.6 * rows), layout="constrained")
+        yield figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a picture whole or not at all."""
+    _save(figure, path)
 
 
 def _epsilons(epsilon: float, delta: float, points: int = _POINTS) -> list[float]:
