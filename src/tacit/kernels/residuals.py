@@ -11,8 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tacit.kernels.lanes import dot, two_dots
 from tacit.kernels.quantise import clip_factor, quantise
-from tacit.kernels.rows import clipped, row_weight
+from tacit.kernels.rows import row_weight
 
 __all__ = [
     "StepArrays",
@@ -38,27 +39,12 @@ class StepArrays(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _dot(a, b):
-    """Return a . b in four partial sums, which do not wait for each other, in a fixed order."""
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    whole = a.size - a.size % 4
-    for p in range(0, whole, 4):
-        first += np.float64(a[p]) * b[p]
-        second += np.float64(a[p + 1]) * b[p + 1]
-        third += np.float64(a[p + 2]) * b[p + 2]
-        fourth += np.float64(a[p + 3]) * b[p + 3]
-    for p in range(whole, a.size):
-        first += np.float64(a[p]) * b[p]
-    return (first + second) + (third + fourth)
-
-
-@njit(cache=True, nogil=True)
 def _shorten(row, most, weight):
     """Scale a row down to a norm of at most `most`; what overflowed becomes zero.
 
     `weight` multiplies sums over the row. Return the factor.
     """
-    length = np.sqrt(weight * _dot(row, row))
+    length = np.sqrt(weight * dot(row, row))
     if length <= most:
         return 1.0
     factor = clip_factor(length, most)
@@ -67,25 +53,32 @@ def _shorten(row, most, weight):
     return factor
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _step(target, fitted, picked, step, weight):
     """Move one row's fitted values; return the direction's coefficient and the row's factor.
 
     `picked` is the direction at the row's items; `weight` multiplies sums over the row.
     """
-    coefficient = -step.gain * weight * (_dot(fitted, picked) - _dot(target, picked))
+    along, wanted = two_dots(fitted, target, picked)
+    coefficient = -step.gain * weight * (along - wanted)
     for p in range(target.size):
         fitted[p] = step.keep * fitted[p] + coefficient * picked[p]
-    factor = _shorten(fitted, step.norm, weight)
+    factor = 1.0
+    if not np.sqrt(weight * dot(fitted, fitted)) <= step.norm:
+        factor = _shorten(fitted, step.norm, weight)
     return (coefficient if factor > 0.0 else 0.0), factor
 
 
 @njit(cache=True, nogil=True)
-def _load(rows, i, target):
-    """Write user i's targets into a scratch row."""
-    start = rows.indptr[i]
-    for p in range(rows.indptr[i + 1] - start):
-        target[p] = clipped(rows, start + p, rows.means[i]) * rows.scales[i]
+def _load(rows, i, direction, target, picked):
+    """Write user i's targets and a direction's entries at her items into scratch rows."""
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    items, values = rows.items[start:stop], rows.values[start:stop]
+    mean, scale, most = rows.means[i], rows.scales[i], rows.clip
+    for p in range(items.size):  # `clipped` written out: it reads less
+        centred = values[p] - rows.offsets[items[p]] - mean
+        target[p] = min(most, max(-most, centred)) * scale
+        picked[p] = direction[items[p]]
 
 
 @njit(cache=True, nogil=True)
@@ -116,14 +109,18 @@ def _residual(rows, fitted, i, step, scratch):
     """Take user i's local step, if there is one, and return her new residual (in scratch[0])."""
     start, stop = rows.indptr[i], rows.indptr[i + 1]
     target, picked = scratch[0, : stop - start], scratch[1, : stop - start]
-    row = fitted[start:stop]
-    _load(rows, i, target)
+    _load(rows, i, step.direction, target, picked)
+    _move(fitted[start:stop], target, picked, step)
+    return target
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _move(row, target, picked, step):
+    """Take a local step, if it is one, and turn the targets into the new residual."""
     if step.gain != 0.0:
-        _pick(step.direction, rows.items[start:stop], picked)
         _step(target, row, picked, step, 1.0)
     for p in range(target.size):
         target[p] = row[p] - target[p]
-    return target
 
 
 @njit(cache=True, nogil=True)
@@ -182,7 +179,7 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
             _add_outer(units, at, ends, size, first, order, total)
             size = 0
         residual = _residual(rows, fitted, i, step, scratch)
-        factor = clip_factor(np.sqrt(_dot(residual, residual)), quanta.bound) / quanta.quantum
+        factor = clip_factor(np.sqrt(dot(residual, residual)), quanta.bound) / quanta.quantum
         quantise(residual, factor, quanta.most_squared, units[size:])
         count = _placed(units[size:], items, places, at[size:])
         ends[size : size + count] = size + count
@@ -194,17 +191,52 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
 def product(rows, fitted, step, block, limits, lo, hi, total):
     """Take one local step and add the users' a (a^T V), V = block; limits: (bound, unit)."""
     bound, unit = limits
-    scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
+    longest = _longest(rows.indptr, lo, hi)
+    scratch, units = np.empty((3, longest)), np.empty(longest, dtype=np.int64)
+    columns = block.T.copy()
+    sums = np.zeros(columns.shape, dtype=np.int64)
     for i in range(lo, hi):
-        residual = _residual(rows, fitted, i, step, scratch)
-        _shorten(residual, bound, 1.0)
-        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        picked = scratch[1, : items.size]
-        for k in range(block.shape[1]):
-            _pick(block[:, k], items, picked)
-            inner = _dot(residual, picked) / unit
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        items, residual = rows.items[start:stop], scratch[0, : stop - start]
+        picked, along = scratch[1, : items.size], scratch[2, : items.size]
+        _load_both(rows, i, (step.direction, columns[0]), residual, (picked, along))
+        _move(fitted[start:stop], residual, picked, step)
+        inner, squared = two_dots(along, residual, residual)
+        if not np.sqrt(squared) <= bound:
+            _shorten(residual, bound, 1.0)
+            inner = dot(residual, along)
+        for k in range(len(columns)):
+            if k > 0:
+                _pick(columns[k], items, along)
+                inner = dot(residual, along)
+            factor = inner / unit
             for p in range(items.size):
-                total[items[p], k] += np.int64(np.rint(residual[p] * inner))
+                units[p] = np.int64(np.rint(residual[p] * factor))
+            _add_at(units, items, sums[k])
+    for k in range(len(columns)):
+        for item in range(columns.shape[1]):
+            total[item, k] += sums[k, item]
+
+
+@njit(cache=True, nogil=True)
+def _load_both(rows, i, directions, target, picked):
+    """Write user i's targets and two directions' entries, as `_load` does with one."""
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    items, values = rows.items[start:stop], rows.values[start:stop]
+    mean, scale, most = rows.means[i], rows.scales[i], rows.clip
+    (one, other), (first, second) = directions, picked
+    for p in range(items.size):
+        centred = values[p] - rows.offsets[items[p]] - mean
+        target[p] = min(most, max(-most, centred)) * scale
+        first[p] = one[items[p]]
+        second[p] = other[items[p]]
+
+
+@njit(cache=True, nogil=True)
+def _add_at(units, items, sums):
+    """Add a row of integers at its items."""
+    for p in range(items.size):
+        sums[items[p]] += units[p]
 
 
 @njit(cache=True, nogil=True)
@@ -221,7 +253,7 @@ def energy(rows, fitted, step, direction, limits, lo, hi, total):
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
         picked = scratch[1, : items.size]
         _pick(direction, items, picked)
-        inner = _dot(residual, picked)
+        inner = dot(residual, picked)
         total[0] += min(np.int64(inner * inner / unit), most)
 
 
@@ -241,12 +273,12 @@ def moments(rows, fitted, step, direction, limits, lo, hi, total):
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
         along = scratch[1, : items.size]
         _pick(direction, items, along)
-        along *= _dot(residual, along)
-        own[0] = _dot(residual, residual)
-        own[1] = _dot(residual, row)
-        own[2] = _dot(row, row)
-        own[3] = _dot(row, along)
-        own[4] = _dot(along, along)
+        along *= dot(residual, along)
+        own[0] = dot(residual, residual)
+        own[1] = dot(residual, row)
+        own[2] = dot(row, row)
+        own[3] = dot(row, along)
+        own[4] = dot(along, along)
         for k in range(5):
             total[k] += np.int64(np.rint(min(1.0, max(-1.0, own[k] / largest)) * most))
 
@@ -266,9 +298,11 @@ def replay(rows, steps, coefficients, lo, hi):
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
         fitted[:length] = 0.0
         weight = row_weight(length, most)
-        _load(rows, i, target)
         for t in range(gains.size):
-            _pick(directions[t], items, picked)
+            if t == 0:
+                _load(rows, i, directions[t], target, picked)
+            else:
+                _pick(directions[t], items, picked)
             step = StepArrays(directions[t], gains[t], keeps[t], norm)
             moved = _step(target[:length], fitted[:length], picked[:length], step, weight)
             for earlier in range(t):
