@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tacit._parallel import parallel_map
+from tacit._parallel import parallel_map, threads_at_most
 from tacit._resources import check_memory
 from tacit.data.ratings import Ratings
 from tacit.data.store import Store
@@ -48,7 +48,7 @@ class ShardSums:
     ) -> BoundedSum:
         """Sum over the users of all shards; `watch` is told the share of shards that are done."""
         total: BoundedSum | None = None
-        parts = self._each_rows(lambda rows: statistic.bounded_sum(rows, unit, self._run(rows)))
+        parts = self._each_rows(lambda rows: self._part(rows, statistic, unit))
         for done, part in enumerate(parts, start=1):
             total = part if total is None else total + part
             if watch:
@@ -63,7 +63,8 @@ class ShardSums:
         check_memory(
             needed,
             f"a sum of shape {statistic.shape} would need {needed:,} bytes, more",
-            "use a form that needs no such matrix (eigen='oja'), or fewer items",
+            "use an algorithm without such a matrix (FrankWolfe(eigen='oja'), --algorithm oja), or "
+            "fewer items (top_items, --top-items)",
         )
 
     def _each_rows(self, work: Callable[[Rows], Result]) -> Iterator[Result]:
@@ -75,7 +76,8 @@ class ShardSums:
                 if number not in self._kept:
                     ratings = coming.result()
                     coming = self._read(reader, missing)
-                    rows = Rows(ratings)
+                    with threads_at_most(self._threads):
+                        rows = Rows(ratings)
                     if self._keep:
                         self._kept[number] = rows
                     result = work(rows)
@@ -88,6 +90,11 @@ class ShardSums:
         """Begin to read the next shard that is missing; an idle wait if there is none."""
         number = next(missing, None)
         return Future() if number is None else reader.submit(self._store.shard, number, ids=False)
+
+    def _part(self, rows: Rows, statistic: Statistic, unit: float) -> BoundedSum:
+        """Sum over the users of one shard."""
+        with threads_at_most(self._threads):
+            return statistic.bounded_sum(rows, unit, self._run(rows))
 
     def _run(self, rows: Rows) -> Run:
         """Go through users in ranges that hold about the same number of ratings."""

@@ -41,6 +41,11 @@ class StoreEngine:
         self._sums: ShardSums | None = None
 
     @property
+    def threads(self) -> int:
+        """How many threads a fit may use."""
+        return self._threads
+
+    @property
     def n_users(self) -> int:
         """How many users' rows it holds."""
         return self._users
