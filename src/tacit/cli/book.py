@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, Force, show_json
+from tacit.cli.options import AsJson, Force, WithExamples, show_json
 
 if TYPE_CHECKING:
     from tacit.accounting.certificate import Certificate
@@ -25,7 +25,7 @@ def _root(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def new(
     book: Annotated[Path, typer.Argument(metavar="BOOK", help="The new file (people.book).")],
     epsilon: Annotated[float, typer.Option(help="The privacy loss of all fits together.")],
@@ -51,7 +51,7 @@ def new(
     typer.echo(f"\nwrote {book}; keep it, and {book.name}.count beside it, with the ratings")
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def show(book: BookPath, as_json: AsJson = False) -> None:
     """Say what was spent, for what, and what is left: the lifetime certificate."""
     from tacit.book import Book
@@ -64,7 +64,7 @@ def show(book: BookPath, as_json: AsJson = False) -> None:
     typer.echo(found.text())
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def export(
     book: BookPath,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the JSON goes.")],
@@ -81,7 +81,7 @@ def export(
     typer.echo(f"wrote {output}")
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def verify(
     book: Annotated[
         Path, typer.Argument(metavar="BOOK", help="A book, or what `tacit book export` wrote.")
@@ -123,7 +123,7 @@ def verify(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def merge(
     books: Annotated[list[Path], typer.Argument(metavar="BOOKS...", help="Two books or more.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The new book.")],
