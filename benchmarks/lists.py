@@ -2,7 +2,7 @@
 
     python benchmarks/lists.py [--data ratings.parquet --rating-range 1 5] [--family tastes]
         [--items 400] [--users 60000] [--tested 4000] [--epsilons 0.1 1 5] [--draws 3] [--liked 4]
-        [--by rating] [--without als] [--seed 0] [--figure lists.png]
+        [--by rating] [--without als] [--seed 0] [--figure lists.png] [--csv lists.csv]
 
 People are drawn at random into three groups: those of the fit (--users), those that settings are
 tuned on (--validated), and new users (--tested), whose lists are measured once, after all settings
@@ -22,6 +22,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -217,6 +218,15 @@ def draw(rows: list[Row], path: Path, title: str) -> None:
     draw_lists(path, shown, across, title, overwrite=True)
 
 
+def write_csv(rows: list[Row], path: Path, about: str) -> None:
+    """Write recall@20 of every method with its interval, and what it was measured on."""
+    table = [
+        {"method": row.method, "epsilon": row.epsilon, **asdict(row.recall()), "data": about}
+        for row in rows
+    ]
+    pl.DataFrame(table, infer_schema_length=None).write_csv(path)
+
+
 def options_of() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="Parquet with columns user, item, rating")
@@ -233,6 +243,7 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--without", nargs="*", default=[], choices=["als", "interactions"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--figure", type=Path, help=".png or .svg")
+    parser.add_argument("--csv", type=Path, help="also write recall@20, for other figures")
     return parser.parse_args()
 
 
@@ -260,6 +271,8 @@ def main() -> None:
             print("| " + " | ".join(cells(row, base)) + " |", flush=True)
     if options.figure:
         draw(rows, options.figure, f"Lists for new users: {facts}")
+    if options.csv:
+        write_csv(rows, options.csv, f"{options.data or options.family}: {facts}")
 
 
 if __name__ == "__main__":

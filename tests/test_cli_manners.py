@@ -16,6 +16,7 @@ from tests.test_cli import RANGE, Shell, folder, shell
 __all__ = ["folder", "shell"]
 
 NETWORK = {"data get"}
+FOREVER = {"serve"}
 LONG = {"tune", "audit", "demo"}
 
 
@@ -30,7 +31,9 @@ def verbs() -> set[str]:
     names = {command.name for command in app.registered_commands}
     for group in app.registered_groups:
         inner = group.typer_instance.registered_commands if group.typer_instance else []
-        names |= {f"{group.name} {command.name}" for command in inner}
+        for command in inner:
+            name = command.name or getattr(command.callback, "__name__", "")
+            names.add(f"{group.name} {name}")
     return {name for name in names if name}
 
 
@@ -61,13 +64,13 @@ def run_examples(shell: Shell, skipped: set[str]) -> None:
 
 def test_examples_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run_examples(shell, NETWORK | LONG)
+    run_examples(shell, NETWORK | FOREVER | LONG)
 
 
 @pytest.mark.slow
 def test_all_examples_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run_examples(shell, NETWORK)
+    run_examples(shell, NETWORK | FOREVER)
 
 
 @pytest.mark.parametrize("verb", sorted(EXAMPLES))

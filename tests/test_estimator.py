@@ -112,6 +112,22 @@ def test_own_ratings_of_every_kind_are_the_same() -> None:
         np.testing.assert_array_equal(model.predict(own), expected)
 
 
+def test_frames_come_back_as_the_kind_they_were() -> None:
+    pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    model = tacit.fit(ratings_for(0), "moments", epsilon=5.0)
+    rows = {"user": [1, 1, 2], "item": ["film-02", "film-05", "film-07"], "rating": [4.0, 1.0, 3.0]}
+    pairs = {"user": [1, 2, 9], "item": ["film-01", "film-02", "film-03"]}
+    for kind in (pandas.DataFrame, arrow.table, pl.DataFrame):
+        lists = model.recommend_frame(kind(rows), n=2)
+        found = model.predict_frame(kind(rows), kind(pairs))
+        assert type(lists) is type(found) is type(kind(rows))
+        scores = np.asarray(found["score"], dtype=float)
+        own = {"film-02": 4.0, "film-05": 1.0}
+        assert scores[0] == pytest.approx(model.predict(own, ["film-01"])[0], abs=1e-5)
+        assert scores[2] == pytest.approx(model.predict({}, ["film-03"])[0], abs=1e-5)
+        assert len(lists) == 4
+
+
 def test_uuids_are_ids() -> None:
     pairs = [(u, i) for u in range(20) for i in range(6) if (u + i) % 3]
     ratings = tacit.Ratings.from_arrays(

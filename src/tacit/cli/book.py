@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, Force, show_json
+from tacit.cli.options import AsJson, Force, WithExamples, show_json
 
 if TYPE_CHECKING:
     from tacit.accounting.budget import Neighbours
@@ -29,7 +29,7 @@ def _root(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def new(
     book: Annotated[Path, typer.Argument(metavar="BOOK", help="The new file (people.book).")],
     epsilon: Annotated[float, typer.Option(help="The privacy loss of all fits together.")],
@@ -55,7 +55,7 @@ def new(
     typer.echo(f"\nwrote {book}; keep it, and {book.name}.count beside it, with the ratings")
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def show(book: BookPath, as_json: AsJson = False) -> None:
     """Say what was spent, for what, and what is left: the lifetime certificate."""
     from tacit.book import Book
@@ -68,7 +68,7 @@ def show(book: BookPath, as_json: AsJson = False) -> None:
     typer.echo(found.text())
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def plan(
     book: Annotated[
         Path | None, typer.Argument(metavar="[BOOK]", help="Plan what is left of this book.")
@@ -175,7 +175,7 @@ def _show_plan(refits: "list[PlannedRefit]", case: "Case", split: str, as_json: 
     )
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def export(
     book: BookPath,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the JSON goes.")],
@@ -192,7 +192,7 @@ def export(
     typer.echo(f"wrote {output}")
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def verify(
     book: Annotated[
         Path, typer.Argument(metavar="BOOK", help="A book, or what `tacit book export` wrote.")
@@ -234,7 +234,7 @@ def verify(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(cls=WithExamples)
 def merge(
     books: Annotated[list[Path], typer.Argument(metavar="BOOKS...", help="Two books or more.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The new book.")],

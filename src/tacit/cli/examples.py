@@ -46,6 +46,23 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "tacit audit moments --epsilon 1 --parts sensitivity --quick",
         "tacit audit model.tacit --quick -o audit.html",
     ),
+    "partition": (
+        "tacit partition train.parquet -o ratings.store --rating-range 0.5 5 --items items.csv",
+    ),
+    "serve": ("tacit serve model.tacit --port 8765",),
+    "export-web": ("tacit export-web model.tacit -o website",),
+    "book new": ("tacit book new people.book --epsilon 4",),
+    "book show": (
+        "tacit fit train.parquet -o first.tacit --epsilon 1 --rating-range 0.5 5 "
+        "--items items.csv --algorithm moments --book people.book",
+        "tacit book show people.book",
+    ),
+    "book export": ("tacit book export people.book -o lifetime.json",),
+    "book verify": ("tacit book verify people.book --model first.tacit",),
+    "book merge": (
+        "tacit book new other.book --epsilon 4",
+        "tacit book merge people.book other.book -o both.book",
+    ),
     "info": ("tacit info model.tacit",),
     "demo": ("tacit demo --users 3000 --folder demo",),
     "reproduce": ("tacit reproduce --list",),

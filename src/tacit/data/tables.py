@@ -25,6 +25,7 @@ __all__ = [
     "Columns",
     "Kind",
     "Table",
+    "as_kind_of",
     "column_of",
     "feature_role",
     "kind_of",
@@ -251,6 +252,13 @@ def _from_polars(lazy: pl.LazyFrame, wanted: Mapping[str, Choice]) -> Table:
     with refusing("the frame: its query fails"):
         frame = lazy.select(names[k] for k in places.values()).collect()
     return {role: frame.get_column(names[k]) for role, k in places.items()}
+
+
+def as_kind_of(frame: pl.DataFrame, like: object) -> Any:
+    """A frame of the kind of another: of pandas, of pyarrow, or of polars."""
+    if _is_pandas(like):
+        return frame.to_pandas()
+    return frame.to_arrow() if _is_arrow(like) else frame
 
 
 def _is_arrow(thing: object) -> bool:

@@ -6,12 +6,12 @@ from os import PathLike
 from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from tacit.accounting.certificate import Certificate, Verification
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
+from tacit.data.tables import as_kind_of
 from tacit.errors import ConfigError
 from tacit.models.bulk import (
     Wanted,
@@ -245,16 +245,16 @@ class Model(HasVectors):
             ratings, lambda own: self._best(own, n, allowed, include_rated, order)
         )
 
-    def recommend_frame(self, ratings: Any, n: int = 10, **how: Any) -> pl.DataFrame:
+    def recommend_frame(self, ratings: Any, n: int = 10, **how: Any) -> Any:
         """Return the lists of many users: a frame user, rank, item, (title,) score (and choice).
 
         Args:
             ratings: everyone's own ratings: a frame with columns user, item and rating (or user
-                and item), or Ratings of this model's catalogue.
+                and item; of polars, pandas or pyarrow, as is what is returned), or Ratings.
             n: how long lists are.
             how: include_rated, by, candidates and exclude, as in `recommend`.
         """
-        return recommend_frame(self, ratings, self.wanted(n, **how))
+        return as_kind_of(recommend_frame(self, ratings, self.wanted(n, **how)), ratings)
 
     def wanted(
         self,
@@ -271,18 +271,20 @@ class Model(HasVectors):
 
     def predict_frame(
         self, ratings: Any, pairs: Any, *, return_std: bool = False, clip: bool = True
-    ) -> pl.DataFrame:
+    ) -> Any:
         """Return predictions of many pairs: a frame user, item, score (and std), in their order.
 
         Args:
             ratings: as in `recommend_frame`. Someone who has none is predicted as a stranger is.
-            pairs: a frame with columns user and item; an unknown item has a score of null.
+            pairs: a frame with columns user and item, whose kind is returned; an unknown item
+                has a score of null.
             return_std: with a column of stds, as in `predict`.
             clip: as in `predict`.
         """
         if return_std:
             self._uncertain("return_std=True (--std)")
-        return predict_frame(self, ratings, pairs, spread=return_std, clip=clip)
+        found = predict_frame(self, ratings, pairs, spread=return_std, clip=clip)
+        return as_kind_of(found, pairs)
 
     def with_items(self, catalogue: Catalogue) -> "Model":
         """Return the model with the items of a catalogue added, known by their features.

@@ -1,0 +1,97 @@
+"""The picture of the front page: error and lists against epsilon, beside methods without privacy.
+
+    python benchmarks/front.py [--output docs/pictures/front.svg]
+
+It computes nothing: errors are those of docs/results/leaderboard.csv (`make leaderboard`), lists
+those of docs/results/front-lists.csv, which `python benchmarks/lists.py --draws 1 --epsilons 0.1
+0.3 1 3 10 --csv docs/results/front-lists.csv` makes. NOT PRIVATE: measured on held-out ratings.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tacit.reporting.style import GRID, INK, QUIET, calm_style, check_matplotlib
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+DASHES: tuple[Any, ...] = ("--", "-.", ":", (0, (1, 3)))
+ERRORS = {
+    "automatic": "tacit, without noise",
+    "als": "alternating least squares, without noise",
+    "item mean (not private)": "item means",
+}
+LISTS = {
+    "EASE": "EASE",
+    "implicit ALS": "ALS of the package implicit",
+    "exact popularity of liked": "most liked items",
+}
+
+
+def errors() -> tuple[dict[float, float], dict[str, float]]:
+    """RMSE on Jester: ours by epsilon, and others without privacy."""
+    rows = pl.read_csv(RESULTS / "leaderboard.csv", infer_schema_length=None).filter(
+        (pl.col("dataset") == "Jester") & (pl.col("measure") == "rmse")
+    )
+    ours, across = {}, {}
+    for row in rows.iter_rows(named=True):
+        private = row["epsilon"] is not None and row["epsilon"] != float("inf")
+        if private and row["method"] == "automatic":
+            ours[row["epsilon"]] = row["mean"]
+        elif not private and row["method"] in ERRORS:
+            across[ERRORS[row["method"]]] = row["mean"]
+        elif row["method"] == "user mean":
+            across["user's own mean (free)"] = row["mean"]
+    return ours, across
+
+
+def lists() -> tuple[dict[float, float], dict[str, float]]:
+    """Recall@20 of new users: ours by epsilon, and others without privacy."""
+    rows = pl.read_csv(RESULTS / "front-lists.csv", infer_schema_length=None)
+    ours, across = {}, {}
+    for row in rows.iter_rows(named=True):
+        if row["method"] == "tacit" and row["epsilon"] is not None:
+            ours[row["epsilon"]] = row["mean"]
+        elif row["method"] in LISTS:
+            across[LISTS[row["method"]]] = row["mean"]
+    return ours, across
+
+
+def panel(axes: Any, title: str, found: tuple[dict[float, float], dict[str, float]]) -> None:
+    """Draw one panel: a curve of ours, lines of the others, each named at its end."""
+    ours, across = found
+    epsilons = sorted(ours)
+    axes.plot(epsilons, [ours[e] for e in epsilons], color=INK, marker="o", linewidth=2.4)
+    for (label, height), dashes in zip(across.items(), DASHES, strict=False):
+        axes.axhline(height, color=QUIET, linewidth=1.2, linestyle=dashes, label=label)
+    axes.plot([], [], color=INK, marker="o", linewidth=2.4, label="tacit, private")
+    axes.set_xscale("log")
+    axes.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+    axes.minorticks_off()
+    axes.set_xlabel("epsilon: smaller is more private")
+    axes.set_title(title)
+    axes.grid(True, axis="y", color=GRID, linewidth=0.8)
+    axes.legend(frameon=False, fontsize=8, loc="best", labelcolor=INK)
+
+
+def main() -> None:
+    """Draw both panels."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    place = RESULTS.parent / "pictures" / "front.svg"
+    parser.add_argument("--output", type=Path, default=place)
+    path = parser.parse_args().output
+    check_matplotlib()
+    from matplotlib.figure import Figure
+
+    with calm_style():
+        figure = Figure(figsize=(10, 3.9), layout="constrained", facecolor="white")
+        left, right = figure.subplots(1, 2)
+        panel(left, "Error of predicted ratings (RMSE; lower is better)\nJester, real", errors())
+        panel(right, "Liked items found in a list of 20 (higher is better)\nsynthetic", lists())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
+
+
+if __name__ == "__main__":
+    main()
