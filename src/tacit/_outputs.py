@@ -32,6 +32,7 @@ class Kind(Enum):
     MODEL = "a model file of tacit"
     REPORT = "a report of tacit"
     AUDIT = "an audit of tacit"
+    CARD = "a model card of tacit"
     PICTURE = "a picture drawn by matplotlib"
     RESULTS = "a page or a table of tacit reproduce"
     LIFETIME = "a lifetime certificate of tacit"
@@ -149,6 +150,7 @@ _RECOGNISED: dict[Kind, Callable[[bytes, Path], bool]] = {
     Kind.MODEL: _is_model,
     Kind.REPORT: lambda head, _: b"<title>tacit: privacy and accuracy report</title>" in head,
     Kind.AUDIT: _is_audit,
+    Kind.CARD: lambda head, _: b"<!-- model card of tacit -->" in head[:2000],
     Kind.PICTURE: _is_picture,
     Kind.RESULTS: _is_results,
     Kind.LIFETIME: lambda head, _: b'"format": "tacit-lifetime/' in head[:200],

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 PAGES = Path(__file__).parents[2] / "docs" / "integrations"
-NEEDS = {"sklearn": "sklearn"}
+NEEDS = {"sklearn": "sklearn", "opendp": "opendp", "mlflow": "mlflow"}
 
 
 @pytest.mark.extras
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of MLflow's own dependencies
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize("page", sorted(NEEDS))
 def test_its_examples_run(page: str) -> None:
     pytest.importorskip(NEEDS[page])

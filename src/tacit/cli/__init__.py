@@ -10,6 +10,7 @@ import typer
 from tacit.cli import (
     audit,
     book,
+    card,
     certificate,
     data,
     demo,
@@ -52,7 +53,7 @@ app = typer.Typer(
 for verb in (
     synth, partition, plan, fit, refit, tune, extend,
     predict, recommend, similar, evaluate, report,
-    certificate, verify, sign, audit, info,
+    certificate, verify, card, sign, audit, info,
     demo, serve, export_web, reproduce,
 ):  # fmt: skip
     kind = WithSettings if verb in (fit, audit) else WithExamples

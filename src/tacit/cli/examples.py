@@ -57,8 +57,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--items items.csv --algorithm moments --book people.book",
         "tacit book show people.book",
     ),
+    "book plan": ("tacit book plan --refits 52 --epsilon 1",),
     "book export": ("tacit book export people.book -o lifetime.json",),
     "book verify": ("tacit book verify people.book --model first.tacit",),
+    "refit": (
+        "tacit refit train.parquet -o second.tacit --epsilon 0.5 --rating-range 0.5 5 "
+        "--items items.csv --book people.book",
+    ),
     "book merge": (
         "tacit book new other.book --epsilon 4",
         "tacit book merge people.book other.book -o both.book",
