@@ -37,7 +37,15 @@ if TYPE_CHECKING:
     from tacit.algorithms import Algorithm
     from tacit.models import Model
 
-__all__ = ["algorithm_of", "budget_from_options", "checked_files", "report", "run", "with_bar"]
+__all__ = [
+    "algorithm_of",
+    "budget_from_options",
+    "check_features",
+    "checked_files",
+    "report",
+    "run",
+    "with_bar",
+]
 
 
 def run(
@@ -68,7 +76,8 @@ def run(
         str | None,
         typer.Option(
             is_eager=True,
-            help="moments (default), frank-wolfe, oja, svd, pgd, cleansing, sgld, als.",
+            help="latent-factors (default), moments, frank-wolfe, oja, svd, pgd, cleansing, "
+            "sgld, als.",
         ),
     ] = None,
     settings: Settings = None,
@@ -91,7 +100,7 @@ def run(
     """Learn privately from ratings. Writes a model file, which may be published."""
     budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
     config = algorithm_of(algorithm, settings or [], max_ratings, implicit=implicit)
-    _check_features(feature, items)
+    check_features(feature, items)
     paths = checked_files(ratings, output, [items], checkpoint=checkpoint, force=force)
     from tacit.data.catalogue import Catalogue
     from tacit.data.ratings import Columns, Ratings
@@ -117,7 +126,8 @@ def run(
     report(model, output, as_json, explain=explain)
 
 
-def _check_features(feature: list[str] | None, items: Path | None) -> None:
+def check_features(feature: list[str] | None, items: Path | None) -> None:
+    """Refuse features without the file that they are columns of."""
     from tacit.errors import ConfigError
 
     if feature and items is None:

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.fit import algorithm_of, budget_from_options, checked_files, report, with_bar
+from tacit.cli.fit import (
+    algorithm_of,
+    budget_from_options,
+    check_features,
+    checked_files,
+    report,
+    with_bar,
+)
 from tacit.cli.options import (
     AccountingName,
     AsJson,
     Delta,
     Duplicates,
+    FeatureNames,
     Force,
     ItemColumn,
     ItemsPath,
@@ -60,6 +68,7 @@ def run(
     no_privacy: NoPrivacy = False,
     share: Annotated[float, typer.Option(help="Of the budget, for the search.")] = 0.3,
     items: ItemsPath = None,
+    feature: FeatureNames = None,
     unknown_items: UnknownItemsName = "error",
     top_items: TopItems = None,
     checkpoint: Annotated[
@@ -78,6 +87,7 @@ def run(
     """Choose among candidates privately and fit the best. The search is paid for, too."""
     budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
     configs = _candidates(candidate or [], candidates)
+    check_features(feature, items)
     others = [items, candidates]
     paths = checked_files(ratings, output, others, checkpoint=checkpoint, force=force)
     from tacit.data.catalogue import Catalogue
@@ -91,7 +101,7 @@ def run(
         rating_range=rating_range,
         columns=Columns(user_column, item_column, rating_column),
         duplicates=duplicates,  # type: ignore[arg-type]  # checked there
-        catalogue=Catalogue.from_file(items) if items else None,
+        catalogue=Catalogue.from_file(items, features=feature or ()) if items else None,
         unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
     )
     options: dict[str, Any] = {"share": share, "engine": engine, "checkpoint": checkpoint}
