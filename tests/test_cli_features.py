@@ -1,4 +1,4 @@
-"""Item features on the command line: fit --feature, and extend."""
+"""Item features on the command line: fit --feature, tune --feature, and extend."""
 
 from pathlib import Path
 
@@ -11,6 +11,9 @@ import tacit
 from tests.test_cli import Shell, shell
 
 __all__ = ["shell"]  # the fixture
+
+SCALE = ("--rating-range", 0.5, 5)
+TWO = ("--candidate", "latent-factors rounds=1", "--candidate", "latent-factors rounds=2")
 
 
 @pytest.fixture
@@ -49,9 +52,23 @@ def test_fit_and_extend(shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPa
     assert found == {"model": "again.tacit", "items": 60, "added": 10}
 
 
+def test_tune_uses_features(shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    words = ("tune", "train.csv", "-o", "m.tacit", "--epsilon", 3, "--rating-range", 0.5, 5)
+    code, out, err = shell(*words, *TWO, "--items", "items.csv", "--feature", "genre")
+    assert code == 0, err
+    assert "item features: genre, public facts given by the caller" in out
+    assert shell.json("info", "m.tacit")["features"] == ["genre"]
+    assert shell("verify", "m.tacit")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (
+            ("tune", "train.csv", "-o", "m", "--epsilon", 1, *SCALE, *TWO, "--feature", "year"),
+            "--feature year: it",
+        ),
         (
             ("fit", "train.csv", "-o", "m", "--epsilon", 1, "--feature", "year"),
             "--feature year: it",

@@ -134,6 +134,19 @@ class TestLocalRule:
         assert np.allclose(rule.spread(own)[0] ** 2, variances)
         assert np.allclose(choice_weights(V, rule.choice_noise)[items].sum(axis=0) / 3**0.5, c)
 
+    def test_choices_of_many_ratings_are_drawn_less_to_popularity(self, exact: tacit.Model) -> None:
+        rule: Any = exact.rule
+        V, precision = rule.choice_factors, rule.choice_factors.T / rule.choice_noise
+        soft = 0.1 * float(np.mean(V[:, 0]))
+        for items in (np.array([3, 8, 20]), np.arange(0, 120, 2)):
+            own = OwnRows(
+                np.array([0, items.size]), items.astype(np.uint32), np.ones(items.size, np.float32)
+            )
+            s = np.clip(math.sqrt(items.size) / float(V[:, 0].sum()), 0.1, 10.0)
+            c = np.linalg.solve(np.eye(V.shape[1]) / s + precision @ V, precision[:, items].sum(1))
+            plain = V @ c / math.sqrt(items.size)
+            assert np.allclose(rule.choice(own)[0], soft * np.logaddexp(0, plain / soft))
+
     def test_a_missing_release_is_seen(self, exact: tacit.Model) -> None:
         every = [entry.release for entry in exact.certificate.releases]
         assert exact.rule.missing_releases(every) == []

@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     from tacit.algorithms import Algorithm
     from tacit.models import Model
 
-__all__ = ["algorithm_of", "budget_from_options", "checked_files", "report", "run", "with_bar"]
+__all__ = [
+    "algorithm_of",
+    "budget_from_options",
+    "check_features",
+    "checked_files",
+    "report",
+    "run",
+    "with_bar",
+]
 
 
 def run(
@@ -122,7 +130,7 @@ def run(
     kind = store.implicit if store is not None else implicit
     config = algorithm_of(algorithm, settings or [], max_ratings, implicit=kind)
     if store is None:
-        _check_features(feature, items)
+        check_features(feature, items)
         files = checked_files(ratings, output, [items, book], checkpoint=checkpoint, force=force)
     from tacit.fitting.fit import fit
 
@@ -138,7 +146,8 @@ def run(
     report(model, output, as_json, explain=explain)
 
 
-def _check_features(feature: list[str] | None, items: Path | None) -> None:
+def check_features(feature: list[str] | None, items: Path | None) -> None:
+    """Refuse features without the file that they are columns of."""
     from tacit.errors import ConfigError
 
     if feature and items is None:

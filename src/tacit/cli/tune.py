@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.fit import algorithm_of, budget_from_options, checked_files, report
+from tacit.cli.fit import (
+    algorithm_of,
+    budget_from_options,
+    check_features,
+    checked_files,
+    report,
+)
 from tacit.cli.options import (
     AccountingName,
     AsJson,
     Delta,
     Duplicates,
+    FeatureNames,
     Force,
     ItemColumn,
     ItemsPath,
@@ -65,6 +72,7 @@ def run(
     no_privacy: NoPrivacy = False,
     share: Annotated[float, typer.Option(help="Of the budget, for the search.")] = 0.3,
     items: ItemsPath = None,
+    feature: FeatureNames = None,
     unknown_items: UnknownItemsName = "error",
     top_items: TopItems = None,
     checkpoint: Annotated[
@@ -90,11 +98,12 @@ def run(
     where = Where(engine, threads, address, workers)
     where.check()
     columns = user_column, item_column, rating_column
-    given = Given(rating_range, columns, duplicates, items, None, unknown_items)
+    given = Given(rating_range, columns, duplicates, items, feature, unknown_items)
     store = opened_store(ratings, output, checkpoint=checkpoint, force=force)
     if store is not None:
         given.refuse_for(store)
     else:
+        check_features(feature, items)
         others = [items, candidates]
         files = checked_files(ratings, output, others, checkpoint=checkpoint, force=force)
     with status("reading the ratings"):

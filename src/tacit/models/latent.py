@@ -44,9 +44,11 @@ class LatentFactorRule:
 
     $$c = H^T x, \qquad H = \Delta^{-1} V (I + V^T \Delta^{-1} V)^{-1},$$
 
-    and the score of choice of item j is $V_j c$, the $x_j$ to expect. Ratings: $y_j = m_j + F_j u +
-    N(0, D_j)$ with $u \sim N(W^T c, I)$, W = `prior`, so that the predicted rating of j is
-    $m_j + F_j \hat u$,
+    and the score of choice of item j is $V_j c'$, the $x_j$ to expect, with $c'$ from
+    $(I/s + V^T \Delta^{-1} V)^{-1}$ instead, $s = \sqrt{d/\bar d}$: $\Delta$ is for people with
+    about the mean number $\bar d$ of ratings, and those with more tell more. Ratings:
+    $y_j = m_j + F_j u + N(0, D_j)$ with $u \sim N(W^T c, I)$, W = `prior`, so that the predicted
+    rating of j is $m_j + F_j \hat u$,
 
     $$\hat u = W^T c + (F_o^T D_o^{-1} F_o + I)^{-1} F_o^T D_o^{-1} (y_o - m_o - F_o W^T c).$$
 
@@ -113,7 +115,11 @@ class LatentFactorRule:
 
         Below a tenth of an item's mean share scores fade to zero, so that all are positive.
         """
-        scores = np.asarray(self._choice_means(own) @ self.choice_factors.T)
+        weights, axes, values = self._choice_axes
+        found = np.asarray(_shares(own, self.offsets.size) @ weights)
+        found /= values + 1.0 / self._certainty(np.diff(own.indptr))[:, None]
+        found[np.diff(own.indptr) == 0] = axes[0]
+        scores = np.asarray(found @ (self.choice_factors @ axes).T)
         soft = _SOFT * max(float(np.mean(self.choice_factors[:, 0])), 1e-12)
         scores /= soft
         np.logaddexp(0.0, scores, out=scores)
@@ -207,15 +213,21 @@ class LatentFactorRule:
 
     def _choice_means(self, own: OwnRows) -> Floats:
         """Return everyone's c; someone without ratings is taken to be average."""
-        from scipy.sparse import csr_array
-
-        lengths = np.diff(own.indptr)
-        weights = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
-        shape = (lengths.size, self.offsets.size)
-        rows = csr_array((weights, own.items.astype(np.int32), own.indptr), shape=shape)
-        found = np.asarray(rows @ self._choice_weights)
-        found[lengths == 0, 0] = 1.0
+        found = np.asarray(_shares(own, self.offsets.size) @ self._choice_weights)
+        found[np.diff(own.indptr) == 0, 0] = 1.0
         return found
+
+    def _certainty(self, lengths: NDArray[np.int64]) -> Floats:
+        r"""Return $\sqrt{d/\bar d}$, clipped; V's first column adds up to $\sqrt{\bar d}$."""
+        usual = max(float(np.sum(self.choice_factors[:, 0])) ** 2, 1.0)
+        return np.clip(np.sqrt(lengths / usual), 0.1, 10.0)
+
+    @cached_property
+    def _choice_axes(self) -> tuple[Floats, Floats, Floats]:
+        r"""Return $\Delta^{-1} V Q$, Q and q, with $V^T \Delta^{-1} V = Q diag(q) Q^T$."""
+        scaled = self.choice_factors / self.choice_noise[:, None]
+        values, axes = np.linalg.eigh(self.choice_factors.T @ scaled)
+        return scaled @ axes, axes, np.maximum(values, 0.0)
 
     @cached_property
     def _arrays(self) -> "LatentArrays":
@@ -247,6 +259,16 @@ def _check_measured(rule: LatentFactorRule) -> None:
     positive = np.all(rule.measured_noise > 0)
     if not (usable and positive and 0 < shape[0] <= rule.offsets.size):
         raise ModelFileError("the arrays of the local rule are impossible")
+
+
+def _shares(own: OwnRows, items: int) -> Any:
+    """Return the rows x, sparse; someone without ratings has none."""
+    from scipy.sparse import csr_array
+
+    lengths = np.diff(own.indptr)
+    weights = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
+    shape = (lengths.size, items)
+    return csr_array((weights, own.items.astype(np.int32), own.indptr), shape=shape)
 
 
 def choice_weights(factors: Floats, noise: Floats) -> Floats:
