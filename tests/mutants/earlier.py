@@ -13,7 +13,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from tests.mutants.generated import CONFIG, Change
+from tests.mutants.generated import CONFIG, Change, first_line
 from tests.mutants.mutant import ROOT, SOURCE
 
 PLACE = Path(__file__).parent / "earlier.json"
@@ -23,7 +23,9 @@ def digests(source: str) -> dict[str, str]:
     """The digest of every statement of a module, but imports, by its name or its text."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(node):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(
+            node
+        ):
             node.body = node.body[1:] or [ast.Pass()]
     return {
         _name(each): sha256(ast.dump(each).encode()).hexdigest()[:16]
@@ -48,10 +50,10 @@ def unchanged_lines(file: str) -> frozenset[int]:
     source = (SOURCE / file).read_text()
     same = {name for name, digest in digests(source).items() if digest in _known()}
     lines = (
-        range(min([each.lineno, *(d.lineno for d in getattr(each, "decorator_list", ()))]),
-              (each.end_lineno or each.lineno) + 1)
-        for each in ast.parse(source).body if _as_compared(each) in same
-    )  # fmt: skip
+        range(first_line(each), (each.end_lineno or each.lineno) + 1)
+        for each in ast.parse(source).body
+        if _as_compared(each) in same
+    )
     return frozenset(number for part in lines for number in part)
 
 
@@ -68,10 +70,12 @@ def main(commit: str) -> None:
     """Note the definitions of all files that are mutated, wherever they were at a commit."""
 
     def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True,  # noqa: S603, S607
+        return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True,
                               text=True).stdout  # fmt: skip
 
-    names = {Path(file).name for group in CONFIG["tacit"]["groups"].values() for file in group["files"]}
+    names = {
+        Path(file).name for group in CONFIG["tacit"]["groups"].values() for file in group["files"]
+    }
     names.add("local.py")
     rooms = ("src/tacit/private", "src/tacit/kernels", "src/tacit/accounting", "src/tacit/engines")
     files = git("ls-tree", "-r", "--name-only", commit, "src/tacit").split()

@@ -85,7 +85,9 @@ def _made(source: str, file: str) -> list[Change]:
     lines, statements = source.splitlines(keepends=True), ast.parse(source)
     found: dict[str, Change] = {}
     for statement in statements.body:
-        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        first = min(
+            [statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))]
+        )
         before, own, after = (
             "".join(part)
             for part in (lines[: first - 1], lines[first - 1 : statement.end_lineno],
@@ -95,6 +97,11 @@ def _made(source: str, file: str) -> list[Change]:
             whole = before + mutated + after
             found[whole] = _described(file, source, whole, statements)
     return _numbered(sorted(found.values(), key=lambda change: change.line))
+
+
+def first_line(statement: ast.stmt) -> int:
+    """Where a statement begins, with its decorators."""
+    return min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
 
 
 def _mutated(source: str) -> Iterator[str]:
