@@ -215,7 +215,7 @@ class Runner:
         tests = [one for one in ran if change.line in one.lines.get(change.file, ())]
         affordable = _affordable(tests or _mentioning(change, ran))
         for one in self._likely_first(change, affordable):
-            _limit(0.5 + 5 * one.seconds)
+            _limit(0.2 + 5 * one.seconds)
             self._run(one.test)
             if self._outcomes.failed:
                 _by().write_text(self._outcomes.failed[0])
