@@ -99,6 +99,11 @@ def _made(source: str, file: str) -> list[Change]:
     return _numbered(sorted(found.values(), key=lambda change: change.line))
 
 
+def first_line(statement: ast.stmt) -> int:
+    """Where a statement begins, with its decorators."""
+    return min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+
+
 def _mutated(source: str) -> Iterator[str]:
     """Yield every change of a statement that compiles and does something else."""
     tree = get_ast(source)

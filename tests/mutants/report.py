@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.mutants.earlier import is_as_it_was
 from tests.mutants.generated import changes_of
 from tests.mutants.mutant import ROOT, SOURCE
 from tests.mutants.systematic import (
@@ -18,6 +19,7 @@ from tests.mutants.systematic import (
 )
 
 PAGE = ROOT / "docs" / "privacy" / "mutation-testing.md"
+EARLIER = "earlier"  # run before, and what it is a mutant of has not changed
 HEAD = (Path(__file__).parent / "mutation-testing.head.md").read_text()
 
 
@@ -38,7 +40,11 @@ def found() -> list[Found]:
         for file in settings["files"]:
             for change in changes_of(SOURCE / file, file, PLACE):
                 outcome = known.get(change.key, "")
-                reason = reason_of(change.key, change.in_error) if outcome == SURVIVED else ""
+                if outcome in ("", AT_IMPORT) and is_as_it_was(change):
+                    outcome = EARLIER
+                in_error = change.in_error and outcome == SURVIVED
+                survived = outcome in (SURVIVED, EARLIER)
+                reason = reason_of(change.key, in_error) if survived else ""
                 everything.append(Found(file, change.key, outcome, reason))
     return everything
 
@@ -60,8 +66,9 @@ def page(everything: list[Found]) -> str:
 
 def _table(everything: list[Found]) -> str:
     lines = ["## What came of it", "",
-             "| file | source | mutants | killed | harmless | survive | not run | killed, of the rest |",
-             "|---|---|---|---|---|---|---|---|"]  # fmt: skip
+             "| file | source | mutants | killed | harmless | survive | as before | not run "
+             "| killed, of those that are not harmless |",
+             "|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
     files = dict.fromkeys(one.file for one in everything)
     for file in files:
         own = [one for one in everything if one.file == file]
@@ -71,11 +78,13 @@ def _table(everything: list[Found]) -> str:
 
 def _row(name: str, of: list[Found]) -> str:
     harmless = sum(bool(one.reason) for one in of)
-    survive = sum(one.outcome == SURVIVED for one in of) - harmless
+    survive = sum(one.outcome == SURVIVED and not one.reason for one in of)
     missing = sum(one.outcome in ("", AT_IMPORT) for one in of)
-    killed = len(of) - harmless - survive - missing
+    earlier = sum(one.outcome == EARLIER and not one.reason for one in of)
+    killed = len(of) - harmless - survive - missing - earlier
     share = f"{100 * killed / (killed + survive):.1f} %" if killed + survive else ""
-    return f"| {name} | {len(of)} | {killed} | {harmless} | {survive} | {missing} | {share} |"
+    counts = (len(of), killed, harmless, survive, earlier, missing)
+    return f"| {name} | {' | '.join(map(str, counts))} | {share} |"
 
 
 def _survivors(everything: list[Found]) -> str:

@@ -32,6 +32,7 @@ os.environ["POLARS_MAX_THREADS"] = "1"  # a fork has none of the threads that po
 
 import pytest
 
+from tests.mutants.earlier import is_as_it_was
 from tests.mutants.generated import CONFIG, Change, changes_of
 from tests.mutants.installing import MutantFinder, functions, install
 from tests.mutants.mutant import ROOT, SOURCE
@@ -48,6 +49,7 @@ LONGEST_TRACE = 120.0  # by the clock, for a test on the code as it is
 LONGEST_SLEEP = 10.0  # by the clock, of all threads of a process
 PATIENCE = 5000  # lines that a function runs without a new one until it is no longer watched
 PLACE = ROOT / "build" / "mutants"
+SKIP_IMPORTS = bool(os.environ.get("SKIP_IMPORTS"))  # they take some seconds each
 WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
 HARMLESS: list[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "harmless.toml").read_text()
@@ -213,7 +215,7 @@ class Runner:
         tests = [one for one in ran if change.line in one.lines.get(change.file, ())]
         affordable = _affordable(tests or _mentioning(change, ran))
         for one in self._likely_first(change, affordable):
-            _limit(2 + 5 * one.seconds)
+            _limit(0.2 + 5 * one.seconds)
             self._run(one.test)
             if self._outcomes.failed:
                 _by().write_text(self._outcomes.failed[0])
@@ -467,7 +469,9 @@ def digest_of(file: str) -> str:
     return sha256(path.read_bytes()).hexdigest()[:12] if path.exists() else "gone"
 
 
-def run_group(group: str, files: list[str], tests: list[str], wanted: tuple[str, ...]) -> None:
+def run_group(
+    group: str, files: list[str], tests: list[str], wanted: tuple[str, ...], *, changed: bool
+) -> None:
     """Test the mutants of some files of which is known what is wanted; "" is nothing.
 
     Survivors that are listed as harmless are not tested again, and what is listed comes last.
@@ -475,7 +479,7 @@ def run_group(group: str, files: list[str], tests: list[str], wanted: tuple[str,
     results = PLACE / f"{group}.jsonl"
     known = latest(results)
     changes = [change for file in files for change in changes_of(SOURCE / file, file, PLACE)
-               if known.get(change.key, "") in wanted
+               if known.get(change.key, "") in wanted and not (changed and is_as_it_was(change))
                and not (known.get(change.key) == SURVIVED and change.key in LISTED)]  # fmt: skip
     changes.sort(key=lambda change: change.key in LISTED)
     sys.stderr.write(f"{group}: {len(changes)} mutants\n")
@@ -486,6 +490,8 @@ def run_group(group: str, files: list[str], tests: list[str], wanted: tuple[str,
         pytest.main([*OPTIONS, *tests], plugins=[runner])
 
     os.waitpid(forked(PLACE / f"{group}.log", quickly), 0)
+    if SKIP_IMPORTS:
+        return
     known, ran = latest(results), tests_of(group)
     late = [change for change in changes if known.get(change.key) == AT_IMPORT]
     for change, code, by in in_forks(late, lambda one: import_mutant(group, one, ran)):
@@ -498,6 +504,7 @@ def main() -> None:
     parser.add_argument("--files", nargs="*", default=[])
     parser.add_argument("--tests", nargs="*", default=[], help="only these, of one group")
     parser.add_argument("--survivors", action="store_true", help="test survivors again")
+    parser.add_argument("--changed", action="store_true", help="only what is not as it was")
     asked = parser.parse_args()
     os.chdir(ROOT)
     PLACE.mkdir(parents=True, exist_ok=True)
@@ -509,7 +516,7 @@ def main() -> None:
         files = [file for file in GROUPS[group]["files"] if not asked.files or file in asked.files]
         more = GROUPS[group].get("more", []) if asked.survivors else []
         tests = asked.tests or [*GROUPS[group]["tests"], *more]
-        run_group(group, files, tests, wanted)
+        run_group(group, files, tests, wanted, changed=asked.changed)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.mutants.earlier import digests
 from tests.mutants.generated import CONFIG, changes_of
 from tests.mutants.installing import install
 from tests.mutants.mutant import SOURCE
@@ -96,3 +97,13 @@ def test_the_whole_trust_zone_is_mutated() -> None:
     assert all((SOURCE / file).exists() for file in named)
     zone = {str(path.relative_to(SOURCE)) for path in (SOURCE / "trusted").rglob("[!_]*.py")}
     assert zone <= set(named)
+
+
+def test_what_is_as_it_was_is_told_by_its_code_alone() -> None:
+    """Another docstring or import is not a change; another number is, wherever it stands."""
+    source = 'import a\nMOST = 3\n\ndef f(x: int = 1) -> int:\n    "One."\n    return x + MOST\n'
+    same = digests(source.replace("One.", "Two.").replace("import a", "import b"))
+    assert same == digests(source)
+    for old, new in (("= 3", "= 4"), ("= 1", "= 2"), ("x +", "x -")):
+        changed = digests(source.replace(old, new))
+        assert len(set(changed.values()) - set(same.values())) == 1

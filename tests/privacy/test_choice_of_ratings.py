@@ -420,3 +420,14 @@ def test_item_counts_of_people_without_ratings() -> None:
     engine.take(ratings)
     assert engine.sum(ItemCounts(10), 2.0**-20)._exact_sum.sum() == 2**20 - 1 - 2
     assert summed(ItemCounts(10), [{0: 1.0}]).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("most", [None, 2])
+def test_nobody_writes_to_ratings_and_one_counts_as_one(most: int | None) -> None:
+    """Neither to those that are all taken nor to those that are chosen; binarised ones are 1."""
+    run = Run(lambda task: [task(0, len(ROWS))])
+    for binarise in (False, True):
+        bounds = RowBounds(most, np.zeros(10), False, math.inf, binarise=binarise)
+        rows = Rows(ratings_with_empty_rows(ROWS)).bounded(bounds, run)
+        assert not any(each.flags.writeable for each in (rows.indptr, rows.items, rows.values))
+        assert binarise == bool(np.all(rows.values == 1.0))

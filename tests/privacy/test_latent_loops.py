@@ -175,7 +175,7 @@ def equations(
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("count", [1, 3])
 def test_equations_are_clipped_as_one_vector(scale: float, count: int) -> None:
-    """What is shared counts once for each item: its squared norm is three times as large for three."""
+    """What is shared counts once for each item."""
     shared, terms = [1.5 * scale, -0.5 * scale], [[0.7 * scale, 2.0 * scale, -1.1 * scale]] * count
     norm = math.sqrt(count * (np.dot(shared, shared) + np.dot(terms[0], terms[0])))
     factor = min(1.0, 3.0 / norm)
