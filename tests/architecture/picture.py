@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "tacit"
 PAGE = ROOT / "docs" / "architecture.md"
 PICTURE = ("```\nsrc/tacit/\n", "```\n")
-LAYERS = ("| from the street to the cellar |\n|---|\n", "\nAnd, across those lines")
+LAYERS = ("| layers, from the top down |\n|---|\n", "\nAnd, across those lines")
 IN_FULL = ("trusted",)  # what a reviewer reads: one line for each module
 LEFT, WIDTH = 20, 110
 
