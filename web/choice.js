@@ -28,9 +28,11 @@ export function latentFactors(parts, settings) {
   must(usable && positive && choices > 0 && Number.isFinite(liked), "the arrays of the local rule are impossible");
   const regression = new Regression(factors, noise);
   const chosenBy = choiceWeights(choiceFactors, choiceNoise);
+  const { weights: tells, strengths } = choiceParts(choiceFactors, choiceNoise);
   let popularity = 0;
-  for (let j = 0; j < count; j++) popularity += choiceFactors.data[j * choices] / count;
-  const soft = SOFT * Math.max(popularity, 1e-12);
+  for (let j = 0; j < count; j++) popularity += choiceFactors.data[j * choices];
+  const soft = SOFT * Math.max(popularity / count, 1e-12);
+  const usual = Math.max(popularity ** 2, 1); // the mean number of ratings
 
   /** c: someone without ratings is taken to be average. */
   function choiceMeans(row) {
@@ -40,6 +42,25 @@ export function latentFactors(parts, settings) {
     row.items.forEach((item) => {
       for (let k = 0; k < choices; k++) found[k] += share * chosenBy.data[item * choices + k];
     });
+    return found;
+  }
+
+  /** c', of which scores of choice are made: people with many ratings are drawn less to the mean. */
+  function choiceOf(row) {
+    const found = new Float64Array(choices);
+    const many = row.items.length;
+    if (!many) {
+      found[0] = 1;
+      return found;
+    }
+    row.items.forEach((item) => {
+      for (let k = 0; k < choices; k++) found[k] += tells.data[item * choices + k] / Math.sqrt(many);
+    });
+    const certainty = Math.min(10, Math.max(0.1, Math.sqrt(many / usual)));
+    const upper = { ...strengths, data: strengths.data.slice() };
+    for (let k = 0; k < choices; k++) upper.data[k * choices + k] += 1 / certainty;
+    must(cholesky(upper), "the arrays of the local rule are impossible");
+    substitute(upper, found);
     return found;
   }
 
@@ -64,7 +85,7 @@ export function latentFactors(parts, settings) {
   }
 
   function choice(row) {
-    const means = choiceMeans(row);
+    const means = choiceOf(row);
     const found = new Float64Array(count);
     for (let j = 0; j < count; j++) found[j] = soft * softplus(dotRow(choiceFactors, j, means) / soft);
     return found;
@@ -86,8 +107,8 @@ export function latentFactors(parts, settings) {
   };
 }
 
-/** Return H = D^-1 V (I + V^T D^-1 V)^-1, items by choice factors. @param {Matrix} factors */
-function choiceWeights(factors, noise) {
+/** Return D^-1 V, items by choice factors, and V^T D^-1 V. @param {Matrix} factors */
+function choiceParts(factors, noise) {
   const size = factors.columns;
   const roots = matrixFrom(factors.rows, size);
   const weights = matrixFrom(factors.rows, size);
@@ -97,9 +118,16 @@ function choiceWeights(factors, noise) {
       weights.data[j * size + k] = factors.data[j * size + k] / noise[j];
     }
   }
-  const inner = gram(roots, false);
-  must(cholesky(inner), "the arrays of the local rule are impossible");
-  for (let j = 0; j < factors.rows; j++) substitute(inner, weights.data.subarray(j * size, j * size + size));
+  return { weights, strengths: gram(roots, false, 0) };
+}
+
+/** Return H = D^-1 V (I + V^T D^-1 V)^-1, items by choice factors. @param {Matrix} factors */
+function choiceWeights(factors, noise) {
+  const { weights, strengths } = choiceParts(factors, noise);
+  const size = factors.columns;
+  for (let k = 0; k < size; k++) strengths.data[k * size + k] += 1;
+  must(cholesky(strengths), "the arrays of the local rule are impossible");
+  for (let j = 0; j < factors.rows; j++) substitute(strengths, weights.data.subarray(j * size, j * size + size));
   return weights;
 }
 
