@@ -28,6 +28,7 @@ class Page {
     /** @type {string[] | null} */
     this.searched = null;
     this.suggested = model.recommend([], RESULTS).map(({ item }) => model.place(item));
+    this.begin = model.knowsChoice || model.implicit ? "Some that many people choose:" : "Some to begin with:";
     $("order-label").hidden = !model.knowsChoice;
     if (model.implicit) this.#speakOfItems();
     this.#listen();
@@ -84,7 +85,7 @@ class Page {
     const places = found.slice(0, RESULTS);
     $("results").replaceChildren(...places.map((place) => this.#row(place, false)));
     const many = found.length > RESULTS ? `${RESULTS} of ${found.length} found` : `${found.length} found`;
-    $("results-note").textContent = wanted ? (found.length ? many : "Nothing found. Try a part of a title.") : "Some that many people know:";
+    $("results-note").textContent = wanted ? (found.length ? many : "Nothing found. Try a part of a title.") : this.begin;
   }
 
   /** @param {string} wanted */

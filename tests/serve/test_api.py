@@ -1,5 +1,6 @@
 """The server as a caller sees it: answers, limits, reload, and what it does not keep."""
 
+import asyncio
 import json
 import logging
 import threading
@@ -273,6 +274,44 @@ def test_a_newer_model_is_taken_over_and_requests_go_on(tmp_path: Path) -> None:
         counts = client.get("/metrics").text
     assert 'tacit_model_reloads_total{result="done"} 1' in counts
     assert 'tacit_model_reloads_total{result="refused"} 2' in counts
+
+
+def test_no_request_is_dropped_while_models_are_exchanged(tmp_path: Path) -> None:
+    """Four callers ask all the time, while the file is replaced again and again."""
+    path, done, found = save_latent(tmp_path), threading.Event(), []
+    with TestClient(create_app(path, watch=False)) as client:
+        holder = client.app._app.state.holder  # type: ignore[attr-defined]
+
+        def ask() -> None:
+            while not done.is_set():
+                found.append(client.post("/v1/recommend", json={"n": 3}).status_code)
+
+        callers = [threading.Thread(target=ask) for _ in range(4)]
+        for caller in callers:
+            caller.start()
+        for turn in range(6):
+            latent_model(seed=2 + turn % 2).save(path)
+            client.portal.call(holder.look)  # type: ignore[union-attr]
+        done.set()
+        for caller in callers:
+            caller.join()
+        counts = client.get("/metrics").text
+    assert set(found) == {200}
+    assert 'tacit_model_reloads_total{result="done"} 6' in counts
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(path: Path) -> None:
+    app, sent = create_app(path, limits=SMALL, watch=False), []
+    scope = {"type": "http", "method": "POST", "path": "/v1/recommend", "headers": []}
+
+    async def never() -> Any:
+        await asyncio.sleep(60)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app(scope, never, send))
+    assert sent[0]["status"] == 408
 
 
 def test_what_is_no_model_is_not_served(tmp_path: Path) -> None:

@@ -82,10 +82,20 @@ def fitted() -> dict[str, tacit.Model]:
     )
     models["interactions"] = tacit.fit(touched, epsilon=4.0, delta=1e-4)
     models["interactions, no noise"] = tacit.fit(touched, budget=None)
+    models["items added by features"] = with_more_items()
     models["ridge, own scale"] = tacit.fit(
         ratings, tacit.FrankWolfe(rounds=3, shift=False, local="ridge"), budget=None
     )
     return models
+
+
+def with_more_items() -> tacit.Model:
+    """The default, fitted with features of items, and some items that came later."""
+    base = ratings_for(1, users=250, items=25, per_user=9)
+    kinds = [("war", "love", "space")[at % 3] for at in range(28)]
+    ids = [*base.catalogue.ids.to_list(), "new-1", "new-2", "new-3"]
+    model = tacit.fit(base, epsilon=4.0, delta=1e-4)
+    return model.with_items(tacit.Catalogue(ids, features={"kind": kinds}))
 
 
 @pytest.fixture(scope="module")
