@@ -121,8 +121,8 @@ def run(
             unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
             implicit=implicit,
         )
-        options |= {"budget": budget, "book": place}
-        model = with_bar(lambda bar: fit(rows, config, progress=bar, **options))
+        options |= {"book": place}
+        model = with_bar(lambda bar: fit(rows, config, budget=budget, progress=bar, **options))
     model.save(output, overwrite=force)
     report(model, output, as_json, explain=explain)
 
