@@ -77,7 +77,7 @@ BOOKS = (
               "False"),
          Edit("book/events.py", "read_chain",
               "event.previous != (last.digest if last else FIRST)", "False")),
-        (TESTS + "test_a_changed_book_is_not_used",),
+        (TESTS + "test_a_changed_book_is_not_used[terms]",),
     ),
     Mutant(
         "the clock decides the year",
@@ -93,7 +93,7 @@ BOOKS = (
         (Edit("book/store.py", "Store.writing",
               "connection.execute('BEGIN IMMEDIATE')", "None"),
          Edit("book/store.py", "Store.writing", "connection.execute('COMMIT')", "None")),
-        (TESTS + "test_writers_at_once_spend_no_more_than_one",),
+        (TESTS + "test_a_writer_that_comes_in_between_has_to_wait",),
     ),
     Mutant(
         "a fit of another relation is counted as if it were of this one",
@@ -106,7 +106,7 @@ BOOKS = (
         "what is not private is counted as if it were",
         "a seed undoes the noise, and the book says epsilon 0.1",
         (Edit("fitting/fit.py", "fit", "_reasons_not_private(options)", "()"),),
-        (TESTS + "test_what_is_not_private_has_no_place_in_a_book",),
+        (TESTS + "test_what_is_not_private_has_no_place_in_a_book[seed]",),
     ),
     Mutant(
         "merged books forget one of them",
