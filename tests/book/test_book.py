@@ -5,8 +5,10 @@ import math
 import multiprocessing
 import shutil
 import sqlite3
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,7 +92,9 @@ def test_delta_and_relation_are_those_of_the_book_unless_given(tmp_path: Path) -
         fitted(book, neighbours="replace")
 
 
-@pytest.mark.parametrize("options", [{"noise_seed_unsafe": 1}, {"numerics": "idealised"}])
+@pytest.mark.parametrize(
+    "options", [{"noise_seed_unsafe": 1}, {"numerics": "idealised"}], ids=["seed", "idealised"]
+)
 def test_what_is_not_private_has_no_place_in_a_book(
     book: tacit.Book, options: dict[str, object]
 ) -> None:
@@ -196,6 +200,31 @@ def test_writers_at_once_spend_no_more_than_one(book: tacit.Book) -> None:
     assert book.account().spent <= book.terms.limit
 
 
+def test_a_writer_that_comes_in_between_has_to_wait(
+    book: tacit.Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts when the first has seen what is left and has not yet written: one of them fits."""
+    refuse, other, refused = tacit.Book._refuse, [], []
+
+    def late() -> None:
+        try:
+            tacit.Book(book.path).reserve(PrivacyBudget(0.8))
+        except tacit.LifetimeExceeded as error:
+            refused.append(error)
+
+    def slowly(*arguments: Any) -> None:
+        refuse(*arguments)
+        if not other:
+            other.append(threading.Thread(target=late))
+            other[0].start()
+            other[0].join(timeout=0.5)
+
+    monkeypatch.setattr(tacit.Book, "_refuse", slowly)
+    book.reserve(PrivacyBudget(0.8))
+    other[0].join()
+    assert len(refused) == len(book.fits) == 1
+
+
 def test_an_old_copy_is_noticed(book: tacit.Book, tmp_path: Path) -> None:
     old = tmp_path / "old"
     shutil.copy(book.path, old)
@@ -267,7 +296,9 @@ def test_a_clock_that_is_set_back_opens_no_closed_year(
         "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END",
         "CREATE VIEW v AS SELECT 1",
         "DROP TABLE events",
+        "UPDATE events SET what = replace(what, '\"epsilon\":1.0', '\"epsilon\":9.0')",
     ],
+    ids=["cost", "last", "middle", "time", "memory", "trigger", "view", "table", "terms"],
 )
 def test_a_changed_book_is_not_used(book: tacit.Book, change: str) -> None:
     fitted(book)

@@ -193,7 +193,7 @@ ACCOUNTS = (
     Mutant(
         "no budget means no privacy, and nobody is asked",
         "someone who forgot epsilon publishes exact sums",
-        (Edit("fitting/fit.py", "budget_of",
+        (Edit("fitting/budgets.py", "budget_of",
               "raise ConfigError('give epsilon=..., or budget=PrivacyBudget(...); "
               "budget=None, by name, asks for a model that is NOT PRIVATE')",
               "return None\n"

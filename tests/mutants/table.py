@@ -5,6 +5,7 @@ import re
 from tests.mutants.edits import Edit
 from tests.mutants.mutant import ROOT, Mutant
 from tests.mutants.of_accounts import ACCOUNTS
+from tests.mutants.of_book import BOOKS
 from tests.mutants.of_bounds import BOUNDS
 from tests.mutants.of_leaving import LEAVING
 from tests.mutants.of_noise import NOISE
@@ -13,6 +14,7 @@ GROUPS: dict[str, tuple[Mutant, ...]] = {
     "Noise, and where it is kept": NOISE,
     "Bounds: what one person can add": BOUNDS,
     "Accounts: what is paid, and what is said of it": ACCOUNTS,
+    "The lifetime book: what is paid over the years": BOOKS,
     "What leaves by another door": LEAVING,
 }
 MUTANTS: dict[str, Mutant] = {mutant.name: mutant for group in GROUPS.values() for mutant in group}

@@ -31,7 +31,7 @@ from tacit.models import Model
 
 __all__ = ["Refit", "refit"]
 
-_FORESEEN = 6.0  # refits: classes of people are told apart that will be legible after so many
+_FORESEEN = 1.0  # refits: classes of people are told apart that will be legible after so many
 _RELEASES = (LatentFactors, Moments)
 
 
