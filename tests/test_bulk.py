@@ -105,7 +105,7 @@ class TestPairs:
         if model.knows_std:
             stds = pair_predictions(model, ratings, pairs, spread=True)[1]
             spread = np.concatenate([s for _, _, s in model.predict_rows_with_std(ratings)])
-            assert np.allclose(stds, spread[pairs.people, items], atol=1e-9)
+            assert np.allclose(stds, spread[pairs.people, items], rtol=1e-5)
             assert not np.allclose(stds, spread[pairs.people, items[::-1]], atol=1e-3)
 
     def test_a_frame_of_pairs_keeps_its_order(
