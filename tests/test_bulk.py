@@ -1,6 +1,9 @@
 """Many users at once: the same numbers as one by one, in frames and in files."""
 
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +202,30 @@ class TestCommands:
         shown = found.output + str(found.exception)
         assert message in shown
         assert before == {path.name: path.read_bytes() for path in files.iterdir()}
+
+
+@pytest.mark.slow
+def test_a_busy_neighbour_does_not_stall_a_fit() -> None:
+    """Best of four each; alone a fit has both cores, beside a neighbour at least two thirds."""
+    ratings = ratings_for(1, users=20_000, items=120)
+
+    def best() -> float:
+        times = []
+        for _ in range(4):
+            start = time.perf_counter()
+            tacit.fit(ratings, tacit.Moments(), budget=None)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    best()
+    alone = best()
+    neighbour = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        beside = best()
+    finally:
+        neighbour.kill()
+        neighbour.wait()
+    assert beside < 2.5 * alone
 
 
 class TestThreadsOfBlas:

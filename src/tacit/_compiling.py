@@ -24,7 +24,7 @@ def listen() -> None:
     """Hear of compilations, from the import of the first loops on."""
     from numba.core import event
 
-    class Heard(event.Listener):  # type: ignore[misc]  # numba has no types
+    class Heard(event.Listener):
         def on_start(self, event: object) -> None:  # noqa: ARG002
             if len(_heard) == 1:
                 _heard.append(True)
@@ -35,4 +35,4 @@ def listen() -> None:
 
     if not _heard:
         _heard.append(Heard())
-        event.register("numba:compile", _heard[0])
+        event.register("numba:compile", _heard[0])  # type: ignore[no-untyped-call]
