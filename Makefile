@@ -13,7 +13,7 @@ LENSKIT_READY := $(LENSKIT)/ready
 # Tests start many processes; without bytecode each of them compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-extras test-lenskit test-all mutants check dependencies bench leaderboard docs clean
+.PHONY: bench-quick demo test test-slow test-extras test-lenskit test-all mutants check dependencies bench leaderboard docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo --force  # build/ is ours, also as older versions left it
@@ -48,12 +48,17 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY)
+	$(BIN)/python benchmarks/ratios.py
 	$(BIN)/python benchmarks/frank_wolfe.py
 	$(BIN)/python benchmarks/oja.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/methods.py --users 50000
 	$(BIN)/python benchmarks/web.py
+
+# Seconds: the ratios to peers that must hold, with wide margins.
+bench-quick: $(READY)
+	$(BIN)/python benchmarks/ratios.py --quick
 
 leaderboard: $(READY)
 	$(BIN)/tacit reproduce leaderboard --output docs/results

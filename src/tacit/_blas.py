@@ -5,6 +5,7 @@ that beside another busy process each small product can take a hundred times as 
 from several threads of ours, it starts all of its own for each of them.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
@@ -17,6 +18,7 @@ _LARGE = 1500  # rows; smaller matrices are factorised sooner by one thread than
 _lock = Lock()
 _asked: list[int] = []
 _found: list[tuple[Any, int]] = []  # libraries, and how many threads each had before anyone asked
+_known: list[Any] = [0]  # how many modules there were when libraries were looked for, and these
 
 
 @contextmanager
@@ -48,8 +50,10 @@ def _libraries() -> list[tuple[Any, int]]:
     import scipy.linalg  # noqa: F401  # it brings a BLAS of its own, which is found once loaded
     from threadpoolctl import ThreadpoolController
 
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
-    return [(library, library.num_threads) for library in found]
+    if _known[0] != len(sys.modules):  # looking takes milliseconds; a new module may bring one
+        found = ThreadpoolController().select(user_api="blas").lib_controllers
+        _known[:] = [len(sys.modules), *found]
+    return [(library, library.num_threads) for library in _known[1:]]
 
 
 def _set() -> None:

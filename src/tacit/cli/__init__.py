@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from tacit._compiling import tell_with
 from tacit.cli import (
     audit,
     book,
@@ -88,6 +89,7 @@ def main() -> None:
     warnings.simplefilter("always", TacitWarning)
     warnings.showwarning = _show_warning
     be_loud()
+    tell_with(_show_warning)
     try:
         code = app(standalone_mode=False)
     except TacitError as error:

@@ -21,6 +21,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._compiling import listen
 from tacit._parallel import chunks_of, map_chunks, parallel_map, spans_of
 
 __all__ = [
@@ -35,6 +36,8 @@ __all__ = [
     "present",
     "settle",
 ]
+
+listen()
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]

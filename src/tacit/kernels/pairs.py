@@ -6,7 +6,6 @@
 import numpy as np
 from numba import njit
 
-from tacit.kernels.latent import _is_wide, _posterior
 from tacit.kernels.solving import (
     add_combination,
     add_multiple,
@@ -18,7 +17,7 @@ from tacit.kernels.solving import (
     target,
 )
 
-__all__ = ["latent_pairs", "ridge_pairs"]
+__all__ = ["ridge_pairs"]
 
 
 @njit(cache=True, nogil=True)
@@ -27,39 +26,6 @@ def _half_solved(upper, right):
     for k in range(right.size):
         right[k] /= upper[k, k]
         add_multiple(right[k + 1 :], -right[k], upper[k, k + 1 :])
-
-
-@njit(cache=True, nogil=True)
-def _variance(vector, block, upper):
-    """Return f^T S f, from either Cholesky factor of `_posterior`."""
-    if not _is_wide(block):
-        left = vector.copy()
-        _half_solved(upper, left)
-        return dot(left, left)
-    left = np.empty(block.shape[0])
-    for p in range(left.size):
-        left[p] = dot(block[p], vector)
-    _half_solved(upper, left)
-    return max(dot(vector, vector) - dot(left, left), 0.0)
-
-
-@njit(cache=True, nogil=True)
-def latent_pairs(rows, model, pairs, scores, variances, lo, hi):
-    """Write f_j . u and f_j^T S f_j of the pairs; no variances if there is no room for them.
-
-    Where arithmetic breaks down u is zero and S the identity: what she knew before.
-    """
-    starts, items = pairs
-    for i in range(lo, hi):
-        if starts[i] == starts[i + 1]:
-            continue
-        _, own, block, upper, fine = _posterior(rows, i, model)
-        for q in range(starts[i], starts[i + 1]):
-            vector = model.factors[items[q]]
-            scores[q] = dot(vector, own) if fine else 0.0
-            if variances.size:
-                spread = _variance(vector, block, upper) if fine else dot(vector, vector)
-                variances[q] = spread
 
 
 @njit(cache=True, nogil=True)

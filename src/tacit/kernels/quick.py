@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tacit.kernels.latent import LatentArrays, _choice_factors, _posterior
 from tacit.kernels.solving import add_combination, put, target
 
-__all__ = ["QuickArrays", "quick_arrays", "quick_means"]
+__all__ = ["QuickArrays", "quick_arrays", "quick_means", "quick_pairs"]
 
 _WIDE = 16  # columns are padded to a multiple of this, so that loops have no remainder
 _TRIES = 4
@@ -186,24 +186,79 @@ def _refined(upper, block, gaps, wide):
 
 
 @njit(cache=True, nogil=True)
+def quick_posterior(rows, i, model, quick):
+    """Return u, G, the Cholesky factor in single precision, and whether all is finite."""
+    rank = model.factors.shape[1]
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    items, wide = rows.items[start:stop], stop - start < rank
+    own, block, gaps = np.zeros(rank), np.empty((stop - start, rank)), np.empty(stop - start)
+    add_combination(own, _choice_factors(rows, i, model.choice), model.prior)
+    for p in range(gaps.size):
+        put(quick.scaled[items[p]], block[p])
+        gaps[p] = target(rows, i, start + p) * model.roots[items[p]] - _dot(block[p], own)
+    upper, fine = _system(quick, items, wide)
+    if fine:
+        more, fine = _refined(upper, block, gaps, wide)
+        for k in range(rank):
+            own[k] += more[k]
+            fine = fine and np.abs(own[k]) < np.inf
+    return own, block, upper, fine
+
+
+@njit(cache=True, nogil=True)
 def quick_means(rows, model, quick, solved, lo, hi):
     """Write every user's posterior mean; zero where arithmetic breaks down."""
-    rank = model.factors.shape[1]
     for i in range(lo, hi):
-        start, stop = rows.indptr[i], rows.indptr[i + 1]
-        items, wide = rows.items[start:stop], stop - start < rank
-        own, block, gaps = np.zeros(rank), np.empty((stop - start, rank)), np.empty(stop - start)
-        add_combination(own, _choice_factors(rows, i, model.choice), model.prior)
-        for p in range(gaps.size):
-            put(quick.scaled[items[p]], block[p])
-            gaps[p] = target(rows, i, start + p) * model.roots[items[p]] - _dot(block[p], own)
-        upper, fine = _system(quick, items, wide)
-        if fine:
-            more, fine = _refined(upper, block, gaps, wide)
-            for k in range(rank):
-                own[k] += more[k]
-                fine = fine and np.abs(own[k]) < np.inf
+        own, _, _, fine = quick_posterior(rows, i, model, quick)
         if not fine:
             _, own, _, _, fine = _posterior(rows, i, model)
         if fine:
             put(own, solved[i])
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _half_solved(upper, right):
+    """Solve U^T z = right in place, in single precision."""
+    size = right.size
+    for k in range(size):
+        right[k] /= upper[k, k]
+        row, value, rest = upper[k, k + 1 : size], right[k], right[k + 1 :]
+        for l in range(rest.size):
+            rest[l] -= value * row[l]
+
+
+@njit(cache=True, nogil=True)
+def _variance(vector, block, upper):
+    """Return f^T S f, from either Cholesky factor: to a part in 10^5 of the prior's."""
+    count, rank = block.shape
+    left = np.empty(min(count, rank), dtype=np.float32)
+    for p in range(left.size):
+        left[p] = _dot(block[p], vector) if count < rank else vector[p]
+    _half_solved(upper, left)
+    squared = 0.0
+    for p in range(left.size):
+        squared += np.float64(left[p]) ** 2
+    return max(_dot(vector, vector) - squared, 0.0) if count < rank else squared
+
+
+@njit(cache=True, nogil=True)
+def quick_pairs(rows, published, pairs, scores, variances, lo, hi):
+    """Write f_j . u and f_j^T S f_j of the pairs; no variances if there is no room for them.
+
+    `published` are (model, quick); `pairs` are (starts, items): user i asks for the items
+    starts[i] ... starts[i + 1] - 1. Where arithmetic breaks down u is zero and S the identity.
+    """
+    (model, quick), (starts, items) = published, pairs
+    for i in range(lo, hi):
+        if starts[i] == starts[i + 1]:
+            continue
+        own, block, upper, sound = quick_posterior(rows, i, model, quick)
+        fine = sound
+        if not sound:
+            _, own, _, _, fine = _posterior(rows, i, model)
+        for q in range(starts[i], starts[i + 1]):
+            vector = model.factors[items[q]]
+            scores[q] = _dot(vector, own) if fine else 0.0
+            if variances.size:
+                prior = _dot(vector, vector)
+                variances[q] = _variance(vector, block, upper) if sound else prior

@@ -1,7 +1,7 @@
 """The local rule for many people at once: blocks of users, shared among the cores; frames out.
 
 Every person's numbers come from her own row and the published arrays, as in `Model.recommend` and
-`Model.predict`. Only so many blocks are in memory as there are cores.
+`Model.predict`. A few blocks for each core are in memory at a time.
 """
 
 import warnings

@@ -101,12 +101,13 @@ class LatentFactorRule:
 
     def pair_scores(self, own: OwnRows, pairs: Pairs, spread: bool) -> tuple[Floats, Floats]:
         """Return the predicted rating of each pair, and the sd of its error if `spread`."""
-        from tacit.kernels.pairs import latent_pairs
+        from tacit.kernels.quick import quick_pairs
 
         people, count = own.indptr.size - 1, pairs.items.size
         rows = own_arrays(own, self.offsets, (False, 0.0, np.inf, np.inf))
         scores, variances = np.empty(count), np.empty(count if spread else 0)
-        latent_pairs(rows, self._arrays, tuple(pairs), scores, variances, 0, people)
+        published = (self._arrays, self._quick)
+        quick_pairs(rows, published, tuple(pairs), scores, variances, 0, people)
         scores += self.offsets[pairs.items]
         return scores, np.sqrt(variances + self.noise[pairs.items]) if spread else variances
 
