@@ -13,7 +13,7 @@ LENSKIT_READY := $(LENSKIT)/ready
 # Tests start many processes; without bytecode each of them compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-extras test-lenskit test-all mutants check dependencies bench leaderboard docs clean
+.PHONY: demo test test-slow test-extras test-lenskit test-all mutants check dependencies bench bench-ray leaderboard docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo --force  # build/ is ours, also as older versions left it
@@ -54,6 +54,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/methods.py --users 50000
 	$(BIN)/python benchmarks/web.py
+
+# Rounds on a local Ray cluster of two processes.
+bench-ray: $(EXTRAS_READY)
+	$(EXTRAS)/bin/python benchmarks/ray_rounds.py
 
 leaderboard: $(READY)
 	$(BIN)/tacit reproduce leaderboard --output docs/results
