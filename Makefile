@@ -13,7 +13,7 @@ LENSKIT_READY := $(LENSKIT)/ready
 # Tests start many processes; without bytecode each of them compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench-quick demo test test-slow test-extras test-lenskit test-all mutants check dependencies bench leaderboard docs clean
+.PHONY: demo test test-slow test-extras test-lenskit test-all mutants check dependencies bench bench-quick bench-ray leaderboard docs clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo --force  # build/ is ours, also as older versions left it
@@ -59,6 +59,10 @@ bench: $(READY)
 # Seconds: the ratios to peers that must hold, with wide margins.
 bench-quick: $(READY)
 	$(BIN)/python benchmarks/ratios.py --quick
+
+# Rounds on a local Ray cluster of two processes.
+bench-ray: $(EXTRAS_READY)
+	$(EXTRAS)/bin/python benchmarks/ray_rounds.py
 
 leaderboard: $(READY)
 	$(BIN)/tacit reproduce leaderboard --output docs/results

@@ -263,5 +263,7 @@ def test_a_worker_tells_what_went_wrong_in_public_words_only(tmp_path: Path) -> 
     loud = Task(str(store.folder), store.stamp, (0, 1), (view,), 2, True, "")  # type: ignore[arg-type]
     answer = Worker().sum(loud, UserCount(), 1.0)
     assert answer.trouble == "a worker failed (ValueError)"
+    nowhere = Task(str(tmp_path), store.stamp, (0, 1), (), 4, True, "")
+    assert "same path" in Worker().sum(nowhere, UserCount(), 1.0).trouble
     other = Task(str(store.folder), "another", (0, 1), (), 3, True, "")
     assert "another one lies" in Worker().sum(other, UserCount(), 1.0).trouble

@@ -31,7 +31,7 @@ from tacit.trusted.statistic import BoundedSum, Statistic
 __all__ = ["Ray"]
 
 _OBJECTS = 200_000_000  # bytes of shared memory for messages: statistics and sealed sums
-_PATIENCE = 120.0  # seconds for a worker to say hello
+_PATIENCE = 300.0  # seconds for a worker to say hello
 _ROOM = 6  # bytes of memory per byte of rows that are kept, local state included
 _TOKEN = new_key().hex()  # of the clusters that this process starts; Ray keeps the first it sees
 
@@ -66,12 +66,13 @@ class Ray:
         self._ray = _imported()
         self._wanted, self._keep = workers, keep
         self._folder = Path(tempfile.mkdtemp(prefix="tacit-ray-"))  # mode 0700
-        self._end = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._key, self._key_file = new_key(), self._folder / "key"
+        self._written_down = [self._folder]
+        self._end = weakref.finalize(self, _remove, self._written_down)
         self._connect(address, workers or usable_cores())
         self._workers: list[Any] = []
         self._tasks: list[Task] = []
         self._users = self._takes = 0
-        self._key, self._key_file = new_key(), self._folder / "key"
 
     def __enter__(self) -> "Ray":
         """Return itself."""
@@ -173,7 +174,7 @@ class Ray:
                 self._ray._raylet.Config.initialize("")  # it reads the mode once, when imported
                 with _own_signals():
                     self._ray.init(**options)
-            except (self._ray.exceptions.RayError, RuntimeError, ConnectionError) as error:
+            except Exception as error:  # Ray raises bare ones, too
                 self._disconnect()
                 self._end()
                 raise _no_cluster(address, error) from None
@@ -233,6 +234,7 @@ class Ray:
         """Put the key of the fit beside the rows, for their owner only."""
         self._key_file.unlink(missing_ok=True)
         self._key_file = folder / f".fit-{os.getpid()}-{id(self)}.key"
+        self._written_down[1:] = [self._key_file]
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
             with os.fdopen(os.open(self._key_file, flags, 0o600), "wb") as file:
@@ -246,6 +248,12 @@ class Ray:
         """Whether all rows, with what users make of them, fit into half of the memory."""
         rows = 6 * sum(shard.ratings for shard in store.shards) + 8 * store.n_users
         return rows * _ROOM <= physical_memory() / 2
+
+
+def _remove(paths: list[Path]) -> None:
+    """Remove what was written, at the latest when the process ends."""
+    for path in paths:
+        path.unlink(missing_ok=True) if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
 
 def _imported() -> Any:

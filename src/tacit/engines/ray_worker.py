@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit.data.store import Store, View
+from tacit.data.store import Store, View, is_store
 from tacit.engines.shards import ShardSums
 from tacit.errors import EngineError, TacitError
 from tacit.trusted.statistic import Statistic
@@ -68,6 +68,11 @@ class Worker:
         """Return the rows that a task names; they are read if they are not there."""
         if self._sums is None or self._take != task.take:
             self._sums = None
+            if not is_store(task.folder):
+                raise EngineError(
+                    f"store {task.folder}: a worker does not find it; it must be at the same path "
+                    "on all machines of the cluster"
+                )
             store = Store.open(task.folder)
             if store.stamp != task.stamp:
                 raise EngineError(f"store {task.folder}: another one lies at the place of a worker")

@@ -11,7 +11,7 @@ from tacit.accounting.ledger import Ledger
 from tacit.algorithms import Algorithm, Facts, LatentFactors, Moments
 from tacit.book import Book, Reservation
 from tacit.book.memory import digest_of
-from tacit.data.ratings import Ratings
+from tacit.data.store import RatingsOrStore
 from tacit.engines.base import Engine
 from tacit.errors import BookError, ConfigError
 from tacit.fitting.booked import book_of, reserved
@@ -70,7 +70,7 @@ class Refit:
 
         return run
 
-    def _compare(self, memory: Memory, ratings: Ratings) -> None:
+    def _compare(self, memory: Memory, ratings: RatingsOrStore) -> None:
         """Refuse to combine releases of fits with other settings."""
         about = {
             "algorithm": {k: v for k, v in settings_of(self.algorithm).items() if v is not None},
@@ -92,7 +92,7 @@ class Refit:
 
 
 def refit(
-    ratings: Ratings,
+    ratings: RatingsOrStore,
     algorithm: Algorithm | None = None,
     *,
     book: Book | Reservation | str | PathLike[str],
@@ -123,7 +123,7 @@ def refit(
         "exact", None, top_items, checkpoint=checkpoint, progress=progress, strict=strict
     )
     given = [] if algorithm is None else list(given_settings(algorithm))
-    implicit = isinstance(ratings, Ratings) and ratings.implicit
+    implicit = isinstance(ratings, RatingsOrStore) and ratings.implicit
     chosen = _chosen(algorithm, implicit)
     terms = place.book.terms if isinstance(place, Reservation) else place.terms  # type: ignore[union-attr]
     budget = PrivacyBudget(epsilon, terms.delta, terms.neighbours)
