@@ -20,7 +20,6 @@ DASHES: tuple[Any, ...] = ("--", "-.", ":", (0, (1, 3)))
 ERRORS = {
     "automatic": "tacit, without noise",
     "als": "alternating least squares, without noise",
-    "item mean (not private)": "item means",
 }
 LISTS = {
     "EASE": "EASE",
@@ -42,7 +41,7 @@ def errors() -> tuple[dict[float, float], dict[str, float]]:
         elif not private and row["method"] in ERRORS:
             across[ERRORS[row["method"]]] = row["mean"]
         elif row["method"] == "user mean":
-            across["user's own mean (free)"] = row["mean"]
+            across["user's own mean, no model"] = row["mean"]
     return ours, across
 
 
@@ -58,21 +57,24 @@ def lists() -> tuple[dict[float, float], dict[str, float]]:
     return ours, across
 
 
-def panel(axes: Any, title: str, found: tuple[dict[float, float], dict[str, float]]) -> None:
-    """Draw one panel: a curve of ours, lines of the others, each named at its end."""
+def panel(
+    axes: Any, title: str, found: tuple[dict[float, float], dict[str, float]], corner: str
+) -> None:
+    """Draw one panel: a curve of ours, and lines of the others."""
     ours, across = found
     epsilons = sorted(ours)
     axes.plot(epsilons, [ours[e] for e in epsilons], color=INK, marker="o", linewidth=2.4)
+    axes.lines[0].set_label("tacit: private")
     for (label, height), dashes in zip(across.items(), DASHES, strict=False):
-        axes.axhline(height, color=QUIET, linewidth=1.2, linestyle=dashes, label=label)
-    axes.plot([], [], color=INK, marker="o", linewidth=2.4, label="tacit, private")
+        name = label if "no model" in label else f"{label}: not private"
+        axes.axhline(height, color=QUIET, linewidth=1.2, linestyle=dashes, label=name)
     axes.set_xscale("log")
     axes.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
     axes.minorticks_off()
     axes.set_xlabel("epsilon: smaller is more private")
     axes.set_title(title)
+    axes.legend(frameon=False, fontsize=8.5, loc=corner, labelcolor=INK)
     axes.grid(True, axis="y", color=GRID, linewidth=0.8)
-    axes.legend(frameon=False, fontsize=8, loc="best", labelcolor=INK)
 
 
 def main() -> None:
@@ -87,8 +89,11 @@ def main() -> None:
     with calm_style():
         figure = Figure(figsize=(10, 3.9), layout="constrained", facecolor="white")
         left, right = figure.subplots(1, 2)
-        panel(left, "Error of predicted ratings (RMSE; lower is better)\nJester, real", errors())
-        panel(right, "Liked items found in a list of 20 (higher is better)\nsynthetic", lists())
+        title = "Error of predicted ratings (RMSE): lower is better\n73,421 people and 100 jokes"
+        panel(left, title, errors(), "center right")
+        title = "Liked items found in lists of 20: higher is better\n20,000 synthetic people"
+        panel(right, f"{title}, 400 films; lists of new people", lists(), "lower right")
+        right.set_ylim(0.0, 0.55)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
 

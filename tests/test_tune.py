@@ -176,7 +176,7 @@ def test_another_search_is_another_checkpoint(changes: dict[str, Any], tmp_path:
     [
         ({"candidates": [GOOD]}, "candidates: 1"),
         ({"candidates": [GOOD] * 51}, "candidates: 51"),
-        ({"candidates": ["frank-wolfe", GOOD]}, "candidates: str"),
+        ({"candidates": ["frank-wolf", GOOD]}, "algorithm=.frank-wolf."),
         ({"share": 0.0}, "share=0.0"),
         ({"share": 1.0}, "share=1.0"),
         ({"share": "some"}, "share='some'"),

@@ -59,8 +59,8 @@ def algorithm_from(given: object) -> Algorithm | None:
     True
     """
     known = ALGORITHMS | IMPLICIT_ALGORITHMS
-    if isinstance(given, str) and given in known:
-        return known[given]()
+    if isinstance(given, str) and given.lower() in known:
+        return known[given.lower()]()
     if isinstance(given, type) and hasattr(given, "reserve"):
         given = given()
     if given is None or (hasattr(given, "reserve") and hasattr(given, "run")):

@@ -95,12 +95,21 @@ def main() -> None:
     except TacitError as error:
         _fail(str(error))
     except UsageError as error:
-        _fail(error.format_message())
+        _fail(_usage(error))
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     if code == _INTERRUPTED:
         typer.echo("tacit: interrupted; nothing half-done was left behind", err=True)
     sys.exit(code)
+
+
+def _usage(error: Any) -> str:
+    """Say what is wrong with what was typed, and where examples are."""
+    message = error.format_message().rstrip(".")
+    if "No such option: --user " in f"{message} ":
+        message = f"{message}; a model holds no users: give her own ratings with --ratings FILE"
+    command = getattr(getattr(error, "ctx", None), "command_path", "") or "tacit"
+    return f"{message}; {command} --help shows what to type"
 
 
 def _fail(message: str) -> NoReturn:

@@ -117,10 +117,14 @@ def _budget(
 
     if isinstance(found, Model):
         if epsilon is not None:
-            raise ConfigError(f"--epsilon {epsilon:g}: a model's certificate names its epsilon")
+            raise ConfigError(
+                f"--epsilon {epsilon:g}: a model's certificate names it; leave it out"
+            )
         return None
     if epsilon is None:
-        raise ConfigError("--epsilon is missing: an audit needs a promise to attack")
+        raise ConfigError(
+            "--epsilon is missing: an audit needs a promise to attack; give --epsilon 1"
+        )
     return PrivacyBudget(epsilon, delta, neighbours, accounting)  # type: ignore[arg-type]
 
 

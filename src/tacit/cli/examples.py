@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "tacit report model.tacit",
         "tacit report model.tacit --train train.parquet --ratings test.parquet -o measured.html",
     ),
+    "card": ("tacit card model.tacit -o card.md",),
     "certificate": ("tacit certificate model.tacit", "tacit certificate model.tacit --json"),
     "sign": (
         "tacit sign --new-key key.pem",

@@ -177,6 +177,7 @@ def algorithm_of(
     from tacit.fitting.fit import automatic, check_kind
 
     known_names = ALGORITHMS | IMPLICIT_ALGORITHMS
+    name = name and name.lower()
     if name is not None and name not in known_names:
         raise ConfigError(f"--algorithm {name}: expected one of {', '.join(known_names)}")
     config: Any = known_names[name]() if name else automatic(implicit)

@@ -166,7 +166,7 @@ def _decimal_commas(column: pl.Series, parsed: pl.Series) -> str:
     """A hint where all that is no number would be one with a point in place of its comma."""
     pointed = column.filter(parsed.is_null()).str.replace(",", ".", literal=True)
     if pointed.cast(pl.Float64, strict=False).null_count():
-        return ""
+        return "; expected numbers such as 4.5"
     return "; they have decimal commas: write points instead"
 
 
@@ -269,5 +269,6 @@ def check_values(pieces: list[NDArray[Any]], name: str, rating_range: tuple[floa
     if outside:
         raise DataError(
             f"column {name!r}: {rows_text(outside)} outside of the rating range "
-            f"[{rating_range[0]:g}, {rating_range[1]:g}]"
+            f"[{rating_range[0]:g}, {rating_range[1]:g}]; give the range of the scale that people "
+            "rate on, or correct those rows"
         )

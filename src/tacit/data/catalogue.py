@@ -43,6 +43,12 @@ class Catalogue:
 
     def __post_init__(self) -> None:
         """Check the ids and the titles and bring them to their types."""
+        given: object = self.ids
+        if isinstance(given, str) or hasattr(given, "columns"):
+            raise ConfigError(
+                f"ids is a {type(given).__name__}; give the ids themselves, such as "
+                "Catalogue(frame['item'], frame['title']), or read a file with Catalogue.from_file"
+            )
         ids = unify_ids(clean_ids(column_of("item", self.ids)))
         repeated = len(ids) - ids.n_unique()
         if repeated:

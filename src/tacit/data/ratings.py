@@ -143,6 +143,8 @@ class Ratings:
         given = {"user": ("users", users), "item": ("items", items)}
         if not implicit:
             given["rating"] = ("values", values)
+        if not implicit and values is None:
+            raise ConfigError("values=None: give the ratings, or implicit=True if there are none")
         table = {role: column_of(name, array) for role, (name, array) in given.items()}
         if len({len(column) for column in table.values()}) > 1:
             raise DataError("users, items and values: different lengths; expected the same")

@@ -16,7 +16,7 @@ from tacit._validate import Range, Seed, check
 from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
-from tacit.algorithms import Algorithm, Facts
+from tacit.algorithms import Algorithm, Facts, algorithm_from
 from tacit.data.store import RatingsOrStore
 from tacit.engines.base import Engine
 from tacit.errors import ConfigError
@@ -196,10 +196,10 @@ class _Search:
 
 
 def _candidates(candidates: Iterable[Algorithm]) -> tuple[Algorithm, ...]:
-    found = tuple(candidates)
-    strange = [type(one).__name__ for one in found if not hasattr(one, "reserve")]
-    if strange:
-        raise ConfigError(f"candidates: {strange[0]} is not an algorithm such as FrankWolfe(...)")
+    given = [algorithm_from(one) for one in candidates]
+    found = tuple(one for one in given if one is not None)
+    if len(found) < len(given):
+        raise ConfigError("candidates: None is not an algorithm such as FrankWolfe(...)")
     if not 2 <= len(found) <= _MOST:
         raise ConfigError(f"candidates: {len(found)} of them; expected 2 to {_MOST}")
     return found

@@ -118,8 +118,11 @@ def _check_size(path: Path) -> None:
     if about.st_size > min(_LARGEST, physical_memory() / 3):
         raise ModelFileError("it is larger than any model, or than this machine can hold")
     with path.open("rb") as file:
-        if int.from_bytes(file.read(8), "little") > _LARGEST_HEADER:
-            raise ModelFileError("its header is longer than that of any model")
+        first = file.read(8)
+    if first.isascii() and first.decode("ascii").isprintable() and len(first) == 8:
+        raise ModelFileError("it is text; give a file that `tacit fit` wrote (.tacit)")
+    if int.from_bytes(first, "little") > _LARGEST_HEADER:
+        raise ModelFileError("its header is longer than that of any model")
 
 
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:

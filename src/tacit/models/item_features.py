@@ -88,7 +88,8 @@ def _merged_features(old: Catalogue, given: Catalogue, places: NDArray[np.int64]
     if source is None:
         raise ConfigError(
             "catalogue: it has no features, and neither has the model; give "
-            "Catalogue(..., features=...) that lists the items of the model too"
+            "Catalogue(..., features=...) that lists the items of the model too (on the command "
+            "line: --feature NAME, a column of ITEMS)"
         )
     columns = source.columns
     known = np.full((len(old), len(columns)), np.nan)

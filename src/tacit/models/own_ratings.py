@@ -98,7 +98,9 @@ def _columns(own: Any) -> tuple[Any, Any]:
         return own
     if type(own).__module__.partition(".")[0] == "pandas" and hasattr(own, "to_dict"):
         return _columns(own.to_dict())  # a series of ratings by item
-    raise DataError(f"own_ratings={type(own).__name__}: expected {_FORMS}")
+    nobody = "; the model holds no users, so give this person's own ratings"
+    asked = nobody if isinstance(own, str | int) else ""
+    raise DataError(f"own_ratings={type(own).__name__}: expected {_FORMS}{asked}")
 
 
 def _names(frame: Any) -> list[Any]:

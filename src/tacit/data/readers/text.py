@@ -158,6 +158,11 @@ def layout_of(path: Path, head: bytes) -> Layout:
     skip = next((k for k, line in enumerate(lines) if line.strip("\r")), None)
     if skip is None:
         raise DataError(f"{path}: the file has only blank lines")
+    if lines[skip].lstrip()[:1] in ("{", "["):
+        raise DataError(
+            f"{path}: JSON, which is not read; write it as CSV or Parquet, with columns user, item "
+            "and rating"
+        )
     separator = next((sign for sign in _SEPARATORS if sign in lines[skip]), ",")
     try:
         rows = list(islice(_split(lines[skip:], separator), _SAMPLE))
