@@ -9,11 +9,14 @@ EXTRAS_READY := $(EXTRAS)/ready
 # LensKit needs an older pandas than the others.
 LENSKIT := .venv-lenskit
 LENSKIT_READY := $(LENSKIT)/ready
+# The documentation site; tacit itself is only read there, not run.
+SITE := .venv-site
+SITE_READY := $(SITE)/ready
 
 # Tests start many processes; without bytecode each of them compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-extras test-lenskit test-all mutants check dependencies bench bench-quick bench-ray leaderboard docs clean
+.PHONY: demo test test-slow test-extras test-lenskit test-all mutants check dependencies bench bench-quick bench-ray leaderboard docs site clean
 
 demo: $(READY)
 	$(BIN)/tacit demo --folder build/demo --force  # build/ is ours, also as older versions left it
@@ -72,11 +75,15 @@ dependencies: $(READY)
 	$(BIN)/python -m pip check --disable-pip-version-check
 	$(BIN)/python .ci/dependencies.py
 
+# Into build/site, with warnings as errors and nothing loaded from elsewhere.
+site: $(SITE_READY)
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict --quiet
+
 docs: $(READY)
 	$(BIN)/python -m pytest docs README.md
 
 clean:
-	rm -rf $(VENV) $(EXTRAS) $(LENSKIT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EXTRAS) $(LENSKIT) $(SITE) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer; set PYTHON=...")'
@@ -94,3 +101,8 @@ $(LENSKIT_READY): pyproject.toml constraints.txt constraints-extras.txt constrai
 	grep -vE '^(pandas|mpmath)==' constraints.txt > $(LENSKIT)/constraints.txt
 	$(LENSKIT)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LENSKIT)/constraints.txt -c constraints-lenskit.txt -e ".[lenskit-test]"
 	@touch $(LENSKIT_READY)
+
+$(SITE_READY): constraints.txt constraints-site.txt
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-site.txt mkdocs-material mkdocstrings-python latex2mathml ruff
+	@touch $(SITE_READY)
