@@ -215,7 +215,7 @@ class Runner:
         tests = [one for one in ran if change.line in one.lines.get(change.file, ())]
         affordable = _affordable(tests or _mentioning(change, ran))
         for one in self._likely_first(change, affordable):
-            _limit(0.2 + 5 * one.seconds)
+            _limit(1 + 5 * one.seconds)
             self._run(one.test)
             if self._outcomes.failed:
                 _by().write_text(self._outcomes.failed[0])
@@ -243,6 +243,7 @@ def import_loops(group: str) -> None:
     plain = GROUPS[group]["plain"]
     for name in (name for name in kernels if name not in plain):
         import_module(f"tacit.{name}")
+    _compile_lanes()
     numba.config.DISABLE_JIT = True
     for name in plain:
         import_module(f"tacit.{name}")
@@ -251,6 +252,20 @@ def import_loops(group: str) -> None:
         name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
         if path.parts[-2] in IMPORTED_LATE and "__" not in name:
             import_module(name)
+
+
+def _compile_lanes() -> None:
+    """Compile once, for all forks, what is made of a processor's instructions."""
+    import numpy as np
+
+    from tacit.kernels.lanes import dot, two_dots
+
+    singles = [np.ones(5, dtype=kind) for kind in (np.float32, np.float64)]
+    for one in singles:
+        for other in singles:
+            dot(one, other)
+            for two in singles:
+                two_dots(one, two, other)
 
 
 def import_mutant(group: str, change: Change, ran: list[Ran]) -> None:
