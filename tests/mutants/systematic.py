@@ -17,15 +17,13 @@ import signal
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["POLARS_MAX_THREADS"] = "1"  # a fork has none of the threads that polars waits for
@@ -33,29 +31,25 @@ os.environ["POLARS_MAX_THREADS"] = "1"  # a fork has none of the threads that po
 import pytest
 
 from tests.mutants.earlier import is_as_it_was
+from tests.mutants.forks import PLACE, by_of, in_forks
 from tests.mutants.generated import CONFIG, Change, changes_of
 from tests.mutants.installing import MutantFinder, functions, install
 from tests.mutants.mutant import ROOT, SOURCE
 from tests.mutants.run import NEEDED_BY_ALL, forked
+from tests.mutants.tracing import Tracer
 
 GROUPS: dict[str, dict[str, Any]] = CONFIG["tacit"]["groups"]
 LONGEST_TEST = float(CONFIG["tacit"]["longest_test"])  # seconds of processor time
 LONGEST_MUTANT = float(CONFIG["tacit"]["longest_mutant"])
-LONGEST_WAIT = 300.0  # by the clock, for a mutant that waits for nothing; a busy machine is slow
 IMPORTED_LATE = (
     "tacit", "accounting", "algorithms", "data", "estimation", "fitting", "models", "trusted",
 )  # fmt: skip
 LONGEST_TRACE = 120.0  # by the clock, for a test on the code as it is
-LONGEST_SLEEP = 10.0  # by the clock, of all threads of a process
-PATIENCE = 5000  # lines that a function runs without a new one until it is no longer watched
-PLACE = ROOT / "build" / "mutants"
 SKIP_IMPORTS = bool(os.environ.get("SKIP_IMPORTS"))  # they take some seconds each
-WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
 HARMLESS: list[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "harmless.toml").read_text()
 )["harmless"]
 LISTED = {key for entry in HARMLESS for key in entry["mutants"]}
-Task = TypeVar("Task")
 KILLED, SURVIVED, TIMED_OUT, AT_IMPORT = "killed", "survived", "timed out", "at import"
 
 
@@ -78,51 +72,6 @@ class Outcomes:
         self.passed += report.when == "call" and report.outcome == "passed"
         if report.outcome == "failed":
             self.failed.append(report.nodeid)
-
-
-class Tracer:
-    """Notes which lines of the package run, in all threads.
-
-    A function that has run many lines without a new one is left alone, since watching a loop of
-    plain Python takes longer than running it.
-    """
-
-    def __init__(self) -> None:
-        self.lines: dict[str, set[int]] = {}
-        self._prefix = f"{SOURCE}/"
-        self._patience: dict[CodeType, int] = {}
-
-    def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
-        code = frame.f_code
-        name = code.co_filename
-        if not name.startswith(self._prefix) or self._patience.get(code) == 0:
-            return None
-        seen = self.lines.setdefault(name[len(self._prefix) :], set())
-        patience = self._patience
-
-        def each_line(frame: FrameType, event: str, _: Any) -> Any:
-            if frame.f_lineno not in seen:
-                seen.add(frame.f_lineno)
-                patience[code] = PATIENCE
-            elif patience.get(code, PATIENCE) == 0:
-                frame.f_trace_lines = False
-            else:
-                patience[code] = patience.get(code, PATIENCE) - 1
-            return each_line
-
-        return each_line(frame, event, _)
-
-    def start(self) -> None:
-        import threading
-
-        threading.settrace(self)
-        sys.settrace(self)
-
-    def stop(self) -> None:
-        import threading
-
-        threading.settrace(None)  # type: ignore[arg-type]
-        sys.settrace(None)
 
 
 class Runner:
@@ -181,7 +130,7 @@ class Runner:
 
     def _tell(self, name: str) -> None:
         signal.signal(signal.SIGVTALRM, _too_long)
-        _by().write_text(json.dumps(self._trace(name)))
+        by_of().write_text(json.dumps(self._trace(name)))
         os._exit(0)
 
     def _trace(self, name: str) -> Ran:
@@ -215,10 +164,10 @@ class Runner:
         tests = [one for one in ran if change.line in one.lines.get(change.file, ())]
         affordable = _affordable(tests or _mentioning(change, ran))
         for one in self._likely_first(change, affordable):
-            _limit(0.2 + 5 * one.seconds)
+            _limit(1 + 5 * one.seconds)
             self._run(one.test)
             if self._outcomes.failed:
-                _by().write_text(self._outcomes.failed[0])
+                by_of().write_text(self._outcomes.failed[0])
                 os._exit(1)
         os._exit(3 if change.of_constants else 0)
 
@@ -243,6 +192,7 @@ def import_loops(group: str) -> None:
     plain = GROUPS[group]["plain"]
     for name in (name for name in kernels if name not in plain):
         import_module(f"tacit.{name}")
+    _compile_lanes()
     numba.config.DISABLE_JIT = True
     for name in plain:
         import_module(f"tacit.{name}")
@@ -251,6 +201,20 @@ def import_loops(group: str) -> None:
         name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
         if path.parts[-2] in IMPORTED_LATE and "__" not in name:
             import_module(name)
+
+
+def _compile_lanes() -> None:
+    """Compile once, for all forks, what is made of a processor's instructions."""
+    import numpy as np
+
+    from tacit.kernels.lanes import dot, two_dots
+
+    singles = [np.ones(5, dtype=kind) for kind in (np.float32, np.float64)]
+    for one in singles:
+        for other in singles:
+            dot(one, other)
+            for two in singles:
+                two_dots(one, two, other)
 
 
 def import_mutant(group: str, change: Change, ran: list[Ran]) -> None:
@@ -271,72 +235,11 @@ def import_mutant(group: str, change: Change, ran: list[Ran]) -> None:
         outcomes = Outcomes()
         code = pytest.main([*OPTIONS, "-x", *tests], plugins=[outcomes])
         if code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
-            _by().write_text((outcomes.failed or ["the tests cannot be imported"])[0])
+            by_of().write_text((outcomes.failed or ["the tests cannot be imported"])[0])
             os._exit(1)
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             os._exit(3)  # pytest did not run: nothing is known of the mutant
     os._exit(0)
-
-
-def in_forks(
-    tasks: Iterable[Task], work: Callable[[Task], None], longest: float = LONGEST_WAIT
-) -> Iterator[tuple[Task, int, str]]:
-    """Do each task in a fork, some at a time; yield it, its exit code, and the test that failed."""
-    running: dict[int, tuple[Task, float]] = {}
-    waits: dict[int, Wait] = {}
-    waiting = iter(tasks)
-    while True:
-        for task in islice(waiting, WORKERS - len(running)):
-            child = forked(PLACE / "fork.log", lambda task=task: work(task))  # type: ignore[misc]
-            running[child] = task, time.monotonic() + longest
-            waits[child] = Wait(child)
-        if not running:
-            return
-        time.sleep(0.005)
-        for child, (task, end) in list(running.items()):
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
-                del running[child]
-                yield task, os.waitstatus_to_exitcode(status), _read(_by(child))
-            elif time.monotonic() > end or waits[child].is_long():
-                os.kill(child, signal.SIGKILL)
-
-
-class Wait:
-    """Notices a process that has done nothing at all for a while: it waits for what a fork lacks.
-
-    One that is merely slow on a busy machine is ready to run, and is left alone.
-    """
-
-    def __init__(self, process: int) -> None:
-        self._tasks = Path(f"/proc/{process}/task")
-        self._looked = self._busy = time.monotonic()
-
-    def is_long(self) -> bool:
-        now = time.monotonic()
-        if now - self._looked < 1.0 or not self._tasks.exists():
-            return False
-        self._looked = now
-        with suppress(OSError):
-            states = [_read_state(each / "stat") for each in self._tasks.iterdir()]
-            if set(states) - {"S"}:
-                self._busy = now
-        return now - self._busy > LONGEST_SLEEP
-
-
-def _read_state(stat: Path) -> str:
-    return stat.read_text().rpartition(")")[2].split()[0]
-
-
-def _by(process: int | None = None) -> Path:
-    """Where a fork leaves the name of the test that failed."""
-    return PLACE / f"by-{process or os.getpid()}"
-
-
-def _read(path: Path) -> str:
-    text = path.read_text() if path.exists() else ""
-    path.unlink(missing_ok=True)
-    return text
 
 
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=300", "-m", "not slow",

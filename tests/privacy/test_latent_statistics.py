@@ -1,6 +1,6 @@
 """What the statistics of latent factors state of themselves, and what they refuse to sum.
 
-Their loops are compared with dense sums in test_latent_loops.py; here it is what stands around them.
+Their loops are compared with dense sums in test_latent_loops.py; this is what stands around them.
 """
 
 import math
