@@ -40,6 +40,7 @@ def test_fit_and_extend(shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPa
         *words, "--items", "items.csv", "--feature", "genre", "--feature", "year"
     )
     assert code == 0, err
+    out = shell("certificate", "m.tacit")[1]
     assert "item features: genre, year, public facts given by the caller" in out
     assert shell.json("info", "m.tacit")["features"] == ["genre", "year"]
     assert shell("verify", "m.tacit")[0] == 0
@@ -57,6 +58,7 @@ def test_tune_uses_features(shell: Shell, folder: Path, monkeypatch: pytest.Monk
     words = ("tune", "train.csv", "-o", "m.tacit", "--epsilon", 3, "--rating-range", 0.5, 5)
     code, out, err = shell(*words, *TWO, "--items", "items.csv", "--feature", "genre")
     assert code == 0, err
+    out = shell("certificate", "m.tacit")[1]
     assert "item features: genre, public facts given by the caller" in out
     assert shell.json("info", "m.tacit")["features"] == ["genre"]
     assert shell("verify", "m.tacit")[0] == 0
