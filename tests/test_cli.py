@@ -413,5 +413,6 @@ def test_demo(shell: Shell, tmp_path: Path) -> None:
     assert code == 0
     for words in ("PRIVACY CERTIFICATE", "NOT PRIVATE", "RMSE", "predicted"):
         assert words in out
+    assert "open http://127.0.0.1:8765/" in out  # how to see the page
     assert (tmp_path / "d" / "report.html").stat().st_size > 5000
     assert tacit.load(tmp_path / "d" / "model.tacit").verify().holds

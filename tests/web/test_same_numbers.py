@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.models.latent import LatentFactorRule
 from tacit.models.registry import _KINDS
 from tests.conftest import ratings_for
 from tests.contracts.test_algorithms import CASES, QUICK
@@ -83,10 +84,28 @@ def fitted() -> dict[str, tacit.Model]:
     models["interactions"] = tacit.fit(touched, epsilon=4.0, delta=1e-4)
     models["interactions, no noise"] = tacit.fit(touched, budget=None)
     models["items added by features"] = with_more_items()
+    models["drawn, many factors"] = drawn(models["latent factors"])
     models["ridge, own scale"] = tacit.fit(
         ratings, tacit.FrankWolfe(rounds=3, shift=False, local="ridge"), budget=None
     )
     return models
+
+
+def drawn(like: tacit.Model) -> tacit.Model:
+    """A latent factor model with several factors of both kinds, whatever a small fit finds."""
+    rng, items = np.random.default_rng(9), len(like.catalogue)
+    choice = rng.normal(size=(items, 4)) / items
+    choice[:, 0] = np.abs(choice[:, 0]) + 1 / items
+    rule = LatentFactorRule(
+        factors=rng.normal(size=(items, 9)) / 3,
+        offsets=3 + rng.normal(size=items) / 3,
+        noise=0.3 + rng.random(items),
+        choice_factors=choice,
+        choice_noise=(0.5 + rng.random(items)) / items**2,
+        prior=rng.normal(size=(4, 9)) / 3,
+        liked=3.2,
+    )
+    return tacit.Model(rule, like.catalogue, like.rating_range, like.certificate, like.releases)
 
 
 def with_more_items() -> tacit.Model:
