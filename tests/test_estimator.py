@@ -86,7 +86,7 @@ def test_an_index_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.extras
 def test_an_index_finds_the_best_predictions() -> None:
     pytest.importorskip("faiss")
-    model = tacit.fit(ratings_for(0), epsilon=20.0)
+    model = tacit.fit(ratings_for(0), epsilon=5.0)
     user = model.user_vector(OWN).astype(np.float32)[None]
     _, found = model.ann_index().search(user, 3)
     scores = model.predict(OWN, clip=False)
