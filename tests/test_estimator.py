@@ -86,11 +86,12 @@ def test_an_index_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.extras
 def test_an_index_finds_the_best_predictions() -> None:
     pytest.importorskip("faiss")
-    model = tacit.fit(ratings_for(0), epsilon=20.0)
+    model = tacit.fit(ratings_for(0), epsilon=20.0, noise_seed_unsafe=1)  # little noise
     user = model.user_vector(OWN).astype(np.float32)[None]
     _, found = model.ann_index().search(user, 3)
     scores = model.predict(OWN, clip=False)
-    assert set(found[0]) == set(np.argsort(-scores)[:3])
+    best = np.sort(scores)[::-1][:3]  # items may be tied, where little could be learned
+    np.testing.assert_allclose(scores[found[0]], best, atol=1e-4)
 
 
 def test_a_frame_of_many_is_not_taken_for_one_person() -> None:

@@ -136,6 +136,7 @@ class _Board:
         self.paces: dict[str, Pace] = {}
 
     def __rich__(self) -> Any:
+        from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
@@ -154,7 +155,7 @@ class _Board:
             grid.add_row(Text(name), bar, Text(count), Text(pace.text()))
         last = next(reversed(self.paces.values()), None)
         if last is not None and last.waiting > _SLOW:
-            grid.add_row(Text(""), Text(""), Text(""), Text(f"({_COMPILING})", style="dim"))
+            return Group(grid, Text(_COMPILING, style="dim"))
         return grid
 
 
