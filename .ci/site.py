@@ -124,3 +124,11 @@ def _mathml(text: str, uri: str) -> str:
         return convert(tex, display="block" if block else "inline")
     except Exception as error:
         raise PluginError(f"{uri}: TeX that cannot be converted: {tex!r} ({error})") from error
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Refuse a page that would load something from elsewhere."""
+    foreign = re.findall(r'src="https?://[^"]*"|<link[^>]*stylesheet[^>]*https?://[^>]*>', output)
+    if foreign:
+        raise PluginError(f"{page.file.src_uri} loads {foreign[0]}")
+    return output
