@@ -21,6 +21,7 @@ FROM_ROOT = {
     "index.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
+    "security.md": "SECURITY.md",
 }
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 MATHS = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
@@ -81,8 +82,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 def _mended(link: re.Match[str], here: str, uri: str, files: Any) -> str:
     image, text, target = link.groups()
+    text = LINK.sub(lambda inner: _mended(inner, here, uri, files), text)  # a picture in a link
     if re.match(r"[a-z]+:|#", target):
-        return link.group(0)
+        return f"{image}[{text}]({target})"
     path, _, anchor = target.partition("#")
     whole = posixpath.normpath(posixpath.join(here, path))
     wanted = _page(whole)
@@ -122,3 +124,11 @@ def _mathml(text: str, uri: str) -> str:
         return convert(tex, display="block" if block else "inline")
     except Exception as error:
         raise PluginError(f"{uri}: TeX that cannot be converted: {tex!r} ({error})") from error
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Refuse a page that would load something from elsewhere."""
+    foreign = re.findall(r'src="https?://[^"]*"|<link[^>]*stylesheet[^>]*https?://[^>]*>', output)
+    if foreign:
+        raise PluginError(f"{page.file.src_uri} loads {foreign[0]}")
+    return output
