@@ -1,7 +1,7 @@
 r"""Moments of latent factors from one fit, seen from the factors of another.
 
 $v = (c, u, \rho)$: choice factors $c = C^T x$, posterior means $u$ of factors $F$, and a fit error.
-Another fit has other $C$ and $F$, that span about the same space. Its $c'$ is about $Q c$ with $Q^T$
+Another fit has other $C$ and $F$ that span about the same space. Its $c'$ is about $Q c$, $Q^T$
 the least-squares solution of $C Q^T = C'$, and its $u'$ about $R u$, $R$ the rotation that brings
 $F' R$ nearest to $F$. A second moment $M$ of $v$ is then $T M T^T$, $T$ = diag(Q, R, 1).
 All of it is post-processing of public numbers.
