@@ -104,7 +104,7 @@ class People:
     def _held_out(self) -> pl.DataFrame:
         """Return new ratings of this week, of items that these people have not rated."""
         users = self.test_users
-        new = self._choose(users, 40)
+        new = self._choose(users, min(40, self.items - 1))
         known = (new[:, :, None] == self.chosen[users][:, None, :]).any(axis=2)
         first = np.argsort(known, axis=1, kind="stable")[:, :6]
         rows = np.arange(users.size)[:, None]
@@ -174,6 +174,8 @@ def run(weeks: Iterator[Week], total: int, shown: list[int], title: str, split: 
             errors = " | ".join(f"{rmse:.4f}" for rmse, _ in found)
             lists = ", ".join(f"{ndcg:.3f}" for _, ndcg in found)
             print(f"| {week.number} | {errors} | {own:.4f} | {lists} | {seconds:.1f} |", flush=True)
+            if week.number == max(shown):
+                return
 
 
 def main() -> None:

@@ -74,8 +74,9 @@ def test_what_is_remembered_has_less_noise_with_every_refit(
     assert float(spreads.variances[0]) < 0.7 * spreads.noises[-1]
 
 
+@pytest.mark.parametrize("algorithm", [None, MOMENTS])
 def test_memory_is_made_of_releases_and_of_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: Any
 ) -> None:
     """With the same releases, other people's ratings leave the same memory and the same model."""
 
@@ -88,7 +89,7 @@ def test_memory_is_made_of_releases_and_of_nothing_else(
     found = []
     for seed in (0, 1):
         book = tacit.Book.new(tmp_path / f"{seed}.book", epsilon=20.0)
-        models = [refitted(book, seed) for _ in range(2)]
+        models = [refitted(book, seed, algorithm=algorithm) for _ in range(2)]
         found.append((book.memory(), models[-1].rule.factors.tobytes()))  # type: ignore[attr-defined]
     assert found[0] == found[1]
 

@@ -22,6 +22,7 @@ from tacit.accounting.budget import Sensitivity
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
 from tacit.fitting.memory import Memory, Track
+from tacit.fitting.turning import turn_between, turned
 from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.statistic import Statistic
 from tacit.trusted.statistics import ItemCounts
@@ -30,6 +31,7 @@ __all__ = ["REMEMBERED", "Remembering"]
 
 Floats = NDArray[np.float64]
 _CLOSE = 0.15  # a norm that is so near to that of the frame is that of the frame
+_COMMON = 0.5  # of the items must be the same for factors to be compared
 _LEGIBLE = 0.1  # of the users: noise in the weight of a class of people, to have classes
 REMEMBERED = {
     ReleaseKind.SPREADS: 0,
@@ -37,8 +39,9 @@ REMEMBERED = {
     ReleaseKind.ITEM_EFFECTS: 1,
     ReleaseKind.COVARIANCE: 2,
     ReleaseKind.CO_OCCURRENCES: 2,
+    ReleaseKind.FACTOR_MOMENTS: 0,
 }
-"""Kinds of releases that are of the data in a fixed form, and how many axes of items they have."""
+"""Kinds of releases that can be compared over time, and how many axes of items they have."""
 
 
 class Remembering(Mechanism):
@@ -66,6 +69,10 @@ class Remembering(Mechanism):
         if track is None or scale is None:
             return self._coarser(release, drawn)
         drawn *= scale
+        if release.kind is ReleaseKind.FACTOR_MOMENTS:
+            drawn /= math.sqrt(2.0)  # off the diagonal, as tracks of these are kept
+            told = math.sqrt(2.0 * float(np.median(track.expected([], (drawn / self._users) ** 2))))
+            return self._users * told
         expected = track.expected(self._items_of(track, release), (drawn / self._users) ** 2)
         return self._coarser(release, self._users * math.sqrt(float(np.median(expected))))
 
@@ -182,6 +189,46 @@ class Remembering(Mechanism):
         ids = [self._ids[at] for at in self._known(statistic)]
         return self._together(release, statistic, ids, {})
 
+    def _looks(self, release: Release, statistic: Any) -> Floats:
+        """Moments of latent factors are turned to the factors of today (fitting.turning)."""
+        sd = super().noise_sd(release, statistic.sensitivity)
+        told = self.noise_sd(release, statistic.sensitivity)
+        drawn = super().release(release, statistic)
+        model, track = statistic.model, self._memory.tracks.get(release.name)
+        here = model.choice, model.factors
+        noise = (sd / self._users) ** 2 / 2
+        if track is not None and not self._turn(track, here):
+            track, drawn = None, drawn * (told / sd)  # as much noise as was told, and less to see
+            self._made[release.name] = told
+        if track is None:
+            found = drawn
+            if release.name not in self._made:
+                self._made[release.name] = sd
+            track = Track.start(0, {}, [], drawn.shape)
+            self._memory.tracks[release.name] = track
+            track.add([], drawn / self._users * (sd / self._made[release.name]), noise)
+        else:
+            values, variances = track.add([], drawn / self._users, noise)
+            self._made[release.name] = self._users * math.sqrt(2.0 * float(np.median(variances)))
+            found = self._users * values
+        keys = [str(each) for each in self._ids]
+        track.frame |= {"ids": keys, "choice": here[0].tolist(), "factors": here[1].tolist()}
+        return np.asarray(found)
+
+    def _turn(self, track: Track, here: tuple[Floats, Floats]) -> bool:
+        """Bring a track to the factors of today; False if it has others, or more of them."""
+        where = {key: at for at, key in enumerate(track.frame["ids"])}
+        both = [(where[key], at) for at, key in enumerate(map(str, self._ids)) if key in where]
+        old = np.array(track.frame["choice"]), np.array(track.frame["factors"])
+        alike = all(one.shape[1:] == two.shape[1:] for one, two in zip(old, here, strict=True))
+        whole = track.seen.shape[1] == track.values.size
+        if not (alike and whole and len(both) >= _COMMON * max(len(where), len(self._ids))):
+            return False
+        before, now = np.array(both).T
+        turn = turn_between((old[0][before], old[1][before]), (here[0][now], here[1][now]))
+        track.values, track.seen = turned(track.values, turn), turned(track.seen, turn)
+        return True
+
     def _frame(self, release: Release, bounds: Any) -> dict[str, Any]:
         """Return the frame of earlier releases, or a new one if rows have become longer or shorter.
 
@@ -236,4 +283,5 @@ _FRAMES: dict[ReleaseKind, Callable[[Remembering, Release, Any], Floats]] = {
     ReleaseKind.ITEM_EFFECTS: Remembering._effects,
     ReleaseKind.COVARIANCE: Remembering._moment,
     ReleaseKind.CO_OCCURRENCES: Remembering._pairs,
+    ReleaseKind.FACTOR_MOMENTS: Remembering._looks,
 }

@@ -1,0 +1,68 @@
+"""tacit book and tacit refit, as a person types them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tacit
+from tacit.cli import app
+from tests.conftest import ratings_for
+
+RUN = CliRunner()
+
+
+def call(*words: object, code: int = 0) -> str:
+    found = RUN.invoke(app, [str(word) for word in words])
+    if code == 0 and found.exception:
+        raise found.exception
+    assert found.exit_code == code
+    return found.output
+
+
+@pytest.fixture
+def ratings(tmp_path: Path) -> Path:
+    path = tmp_path / "ratings.csv"
+    rows = ratings_for(0)
+    users = [name for name, n in zip(rows.user_ids, rows.indptr[1:] - rows.indptr[:-1], strict=True)
+             for _ in range(n)]  # fmt: skip
+    items = rows.catalogue.ids.gather(rows.items).to_list()
+    lines = [f"{u},{i},{v}" for u, i, v in zip(users, items, rows.values, strict=True)]
+    path.write_text("user,item,rating\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_a_book_from_the_command_line(ratings: Path, tmp_path: Path) -> None:
+    book, model = tmp_path / "people.book", tmp_path / "m.tacit"
+    fit = (ratings, "--rating-range", 0.5, 5, "--book", book, "-o", model)
+    call("book", "new", book, "--epsilon", 1)
+    call("fit", *fit, "--epsilon", 0.1, "--set", "rounds=2")
+    call("refit", *fit, "--epsilon", 0.1, "--algorithm", "moments")
+    shown = json.loads(call("book", "show", book, "--json"))
+    assert shown["epsilon"] == 1.0
+    assert shown["delta"] == 1e-6
+    assert 0.1 < shown["spent_epsilon"] < 0.2
+    assert 0.9 < shown["left_epsilon"] < 1.0
+    assert [each["kind"] for each in shown["fits"]] == ["fit", "refit"]
+    with pytest.raises(tacit.LifetimeExceeded, match="is left, which buys"):
+        call("fit", *fit, "--epsilon", 1)
+    with pytest.raises(tacit.ConfigError, match="same file as the input"):
+        call("fit", ratings, "--rating-range", 0.5, 5, "--book", book, "--epsilon", 0.1, "-o", book)
+    export = tmp_path / "lifetime.json"
+    call("book", "export", book, "-o", export)
+    for path in (book, export):
+        assert json.loads(call("book", "verify", path, "--model", model, "--json"))["holds"]
+
+
+def test_a_plan_can_be_spent(tmp_path: Path) -> None:
+    told = json.loads(call("book", "plan", "--refits", 52, "--epsilon", 1, "--json"))
+    book = tacit.Book.new(tmp_path / "people.book", epsilon=1.0)
+    for epsilon in told["epsilons"]:
+        book.reserve(tacit.PrivacyBudget(epsilon))
+    assert book.spent_epsilon == pytest.approx(1.0, rel=1e-3)
+    assert [row["number"] for row in told["shown"]] == [1, 4, 13, 26, 52]
+    errors = [row["rmse"] for row in told["shown"]]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] == pytest.approx(told["rmse_at_once"], rel=1e-3)
+    assert "together epsilon" in call("book", "plan", book.path, "--refits", 4, "--epsilon", 0.5)
