@@ -173,11 +173,21 @@ class Ray:
             try:
                 self._ray._raylet.Config.initialize("")  # it reads the mode once, when imported
                 with _own_signals():
-                    self._ray.init(**options)
+                    self._init(options)
             except Exception as error:  # Ray raises bare ones, too
                 self._disconnect()
                 self._end()
                 raise _no_cluster(address, error) from None
+
+    def _init(self, options: dict[str, Any]) -> None:
+        """Join or start the cluster; on a busy machine the first start may take Ray too long."""
+        try:
+            self._ray.init(**options)
+        except Exception:
+            if "address" in options:
+                raise
+            self._ray.shutdown()
+            self._ray.init(**options)
 
     def _disconnect(self) -> None:
         """Leave the cluster, which ends if it was started here."""
