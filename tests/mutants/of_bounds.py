@@ -25,7 +25,7 @@ ORDER = "test_sums_do_not_depend_on_threads_or_order"
 
 NO_CLIP = (
     Edit(LOOPS, "covariance",
-         "clip_factor(np.sqrt(_dot(residual, residual)), quanta.bound) / quanta.quantum",
+         "clip_factor(np.sqrt(dot(residual, residual)), quanta.bound) / quanta.quantum",
          "1.0 / quanta.quantum"),
     Edit(QUANTISER, "quantise",
          "squared <= most_squared",
@@ -133,9 +133,8 @@ BOUNDS = (
         "fitted values of the user before her",
         "local state is no longer a function of one's own row",
         (Edit(LOOPS, "_residual",
-              "row = fitted[start:stop]",
-              "first = max(start - 1, 0)\n"
-              "row = fitted[first:first + stop - start]"),),
+              "fitted[start:stop]",
+              "fitted[max(start - 1, 0) : max(start - 1, 0) + stop - start]"),),
         (FIRST + NOBODY_ELSE,),
     ),
     Mutant(

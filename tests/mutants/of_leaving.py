@@ -154,12 +154,14 @@ LEAVING = (
     Mutant(
         "an error shows the rating that it is about",
         "it ends up in a log, a ticket, a chat",
-        (Edit("data/build.py", "_check_values",
+        (Edit("data/build.py", "check_values",
               "f'column {name!r}: {rows_text(outside)} outside of the rating range "
-              "[{rating_range[0]:g}, {rating_range[1]:g}]'",
+              "[{rating_range[0]:g}, {rating_range[1]:g}]; give the range of the scale that people "
+              "rate on, or correct those rows'",
               "f'column {name!r}: {rows_text(outside)} ({max((p.max() for p in "
               "pieces))}) outside of the rating range [{rating_range[0]:g}, "
-              "{rating_range[1]:g}]'"),),
+              "{rating_range[1]:g}]; give the range of the scale that people rate on, or "
+              "correct those rows'"),),
         (REFUSED + "test_bad_frames_are_refused[too high]",
          LEAVES + "test_errors_are_the_same_for_neighbours[rating out of range]"),
     ),
@@ -167,9 +169,9 @@ LEAVING = (
         "an error shows whose ratings it is about",
         "as above, with her name",
         (Edit("data/build.py", "assembled",
-              "_check_rows(settled, names, rules.duplicates)",
+              "_check_rows(settled, names, rules)",
               "named = names | {'user': f'user of {users.ids(np.arange(1))[0]}'}\n"
-              "_check_rows(settled, named, rules.duplicates)"),),
+              "_check_rows(settled, named, rules)"),),
         (REFUSED + "test_bad_frames_are_refused[repeated]",),
     ),
     Mutant(
