@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.accounting.budget import mu_of
+from tacit.accounting.budget import epsilon_of, mu_of
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.estimation.drift import combined, drift_variance
 from tacit.fitting.memory import Memory, Track
@@ -52,11 +53,44 @@ def test_a_refit_costs_what_a_fit_costs_and_draws_every_release_once(
 
     monkeypatch.setattr(mechanism_module, "floor_normals", counted)
     models = [refitted(book) for _ in range(3)]
-    assert len(draws) == sum(len(model.certificate.releases) for model in models)
+    assert len(draws) == sum(len(fit.releases) for fit in book.fits)
+    assert len(draws) == sum(len(model.certificate.releases) for model in models) - 2
     assert all(model.verify().holds for model in models)
     assert book.account().spent == pytest.approx(3 * mu_of(2.0, 1e-6) ** 2)
     assert [fit.kind for fit in book.fits] == ["refit"] * 3
     assert not book.verify({str(at): model.certificate for at, model in enumerate(models)})
+
+
+def test_a_certificate_claims_what_all_releases_cost_that_the_model_rests_on(
+    book: tacit.Book,
+) -> None:
+    """The third model is made of the releases of three refits, and is as private as all of them."""
+    models = [refitted(book) for _ in range(3)] + [refitted(book, forget=True)]
+    for model, refits in zip(models, (1, 2, 3, 1), strict=True):
+        certificate = model.certificate
+        expected = epsilon_of(math.sqrt(refits) * mu_of(2.0, 1e-6), 1e-6)
+        assert certificate.budget is not None
+        assert certificate.budget.epsilon == pytest.approx(expected)
+        assert certificate.mu**2 == pytest.approx(refits * mu_of(2.0, 1e-6) ** 2)
+        earlier = [e for e in certificate.releases if e.release.kind is ReleaseKind.EARLIER_REFITS]
+        assert len(earlier) == (refits > 1)
+        assert model.verify().holds
+        assert tacit.Certificate.from_json(certificate.to_json()) == certificate
+    assert [fit.cost for fit in book.fits] == pytest.approx([mu_of(2.0, 1e-6) ** 2] * 4)
+
+
+def test_a_certificate_that_leaves_earlier_refits_out_does_not_hold(book: tacit.Book) -> None:
+    """The twin: the claim of this refit alone, for a model that rests on two."""
+    first, second = refitted(book), refitted(book)
+    alone = replace(
+        second.certificate,
+        budget=first.certificate.budget,
+        releases=second.certificate.releases[1:],
+    )
+    assert alone.verify().holds  # by itself it says nothing that is wrong
+    assert not replace(second, certificate=alone).verify().holds
+    claimed = replace(second.certificate, budget=first.certificate.budget)
+    assert not claimed.verify().holds
 
 
 @pytest.mark.parametrize("algorithm", [None, MOMENTS])
@@ -136,7 +170,7 @@ def test_a_refit_goes_on_after_a_crash_as_if_there_had_been_none(
     model = refitted(book, checkpoint=folder)
     assert [fit.state for fit in book.fits] == ["closed", "closed"]
     assert len(Memory(book.memory()).tracks["spreads"].noises) == 2
-    assert tuple(book.fits[1].releases) == model.certificate.releases
+    assert tuple(book.fits[1].releases) == model.certificate.releases[1:]  # but earlier refits
 
 
 def test_a_checkpoint_of_an_older_memory_is_refused(book: tacit.Book, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tacit.accounting.budget import LARGEST_MU, Accounting, PrivacyBudget, epsil
 from tacit.accounting.ledger import Entry, Ledger
 from tacit.accounting.old_certificate import release_of_name, sources_in_text
 from tacit.accounting.promise import Grade, grade_of, promise, shown, too_weak
-from tacit.accounting.release import Release
+from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError, TacitError
 
 __all__ = ["Certificate", "Method", "Verification"]
@@ -154,6 +154,20 @@ class Certificate:
             reasons = ("no noise was added: it was fitted with no privacy budget", *reasons)
         entries, known = ledger.entries, dict(sources or {})
         return cls(ledger.budget, entries, dict(public), numerics, reasons, known, method)
+
+    def resting_on(self, cost: float) -> "Certificate":
+        r"""Return the certificate of a model that rests on earlier releases, too.
+
+        A function of this fit's releases and of earlier ones of total cost $\mu'^2$ (`cost`) is
+        as private as all of them together: $\sqrt{\mu^2 + \mu'^2}$ (docs/privacy/proofs.md, Lemma
+        32). The earlier ones are listed as one release of unit noise, and epsilon is that of all.
+        """
+        if self.budget is None or cost <= 0:
+            return self
+        entry = Entry(Release(ReleaseKind.EARLIER_REFITS), math.sqrt(cost), 1.0)
+        listed = replace(self, releases=(entry, *self.releases))
+        epsilon = max(listed.exact_epsilon, self.budget.epsilon)
+        return replace(listed, budget=replace(self.budget, epsilon=epsilon))
 
     def to_json(self) -> dict[str, Any]:
         """Return the machine's form; `from_json` reads it back."""

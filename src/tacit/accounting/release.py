@@ -56,6 +56,8 @@ class ReleaseKind(StrEnum):
     """The second moment of users' latent factors, as they follow from choices and ratings."""
     HELD_OUT_LOSSES = "held-out losses"
     """The loss of each candidate of a search on ratings that were held out."""
+    EARLIER_REFITS = "earlier refits"
+    """All releases of earlier refits of a lifetime book that a model also rests on, as one."""
     STATED = "stated"
     """A sum that the audit states itself, to look at the noise on it."""
     OTHER = "other"

@@ -13,12 +13,14 @@ from tacit._atomic import make_folder, write_durably
 from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Entry, Ledger
+from tacit.accounting.release import ReleaseKind
 from tacit.book.account import Account, FitRecord, Terms, total_cost
 from tacit.errors import BookError, CheckpointError, PrivacyError
 
 __all__ = ["Reservation", "certificate_digest", "token_of", "write_token"]
 
 _BOUND = "book.json"
+_EARLIER = ReleaseKind.EARLIER_REFITS  # paid for when they were made
 _ANEW = "give another folder, which is a fit of its own and is paid for"
 
 
@@ -114,7 +116,8 @@ class Reservation:
             if self.record.certificate != digest:
                 raise PrivacyError("this checkpoint gave another model than the book knows of")
             return
-        cost = total_cost(certificate.releases)
+        made = [e for e in certificate.releases if e.release.kind is not _EARLIER]
+        cost = total_cost(made)
         self._add({"event": "closed", "cost": cost, "certificate": digest}, self.memory)
 
     def stop(self) -> None:

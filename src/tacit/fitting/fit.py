@@ -98,12 +98,14 @@ class Outcome:
         algorithm: the one whose rule it is.
         public: what was taken as public, by name.
         sources: which of these lines come from a release, and from which.
+        earlier: the squared mu of releases of earlier fits that the rule also rests on.
     """
 
     rule: LocalRule
     algorithm: Algorithm
     public: dict[str, str]
     sources: dict[str, Release]
+    earlier: float = 0.0
 
     @classmethod
     def of(cls, rule: LocalRule, algorithm: Algorithm, facts: Facts) -> "Outcome":
@@ -284,12 +286,12 @@ def run_plan(
         _reasons_not_private(options),
         sources=({"catalogue": COUNTS} if narrow else {}) | outcome.sources,
         method=Method.of(outcome.algorithm),
-    )
+    ).resting_on(outcome.earlier)
     if options.book is not None:
         options.book.close(certificate)
-    rule, releases = outcome.rule, len(ledger.entries)
+    releases = len(ledger.entries) + (outcome.earlier > 0)
     bare = replace(ratings.catalogue, features=None)
-    model = Model(rule, bare, ratings.rating_range, certificate, releases)
+    model = Model(outcome.rule, bare, ratings.rating_range, certificate, releases)
     return use_features(model, ratings.catalogue)
 
 

@@ -54,7 +54,8 @@ class Refit:
         """Reserve as for the budget of all refits so far: that is what releases have come to."""
         memory = Memory(self.content)
         mine = self.reservation.record.reserved
-        together = memory.about.get("spent", 0.0) + mine
+        earlier = float(memory.about.get("spent", 0.0))
+        together = earlier + mine
         planned = replace(facts, budget=self._budget_of(together))
         self.algorithm.reserve(ledger, planned)
 
@@ -66,7 +67,7 @@ class Refit:
             rule = self.algorithm.run(mechanism, planned)
             memory.about["spent"] = together
             self.reservation.memory = memory.to_bytes()
-            return Outcome.of(rule, self.algorithm, planned)
+            return replace(Outcome.of(rule, self.algorithm, planned), earlier=earlier)
 
         return run
 

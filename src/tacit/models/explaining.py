@@ -48,6 +48,8 @@ WHY: Final = {
     ReleaseKind.GRADIENT: "the gradient of the loss for all item factors, for a step",
     ReleaseKind.FACTOR_MOMENTS: "how users' latent factors follow from which items they chose",
     ReleaseKind.HELD_OUT_LOSSES: "which candidate predicts ratings best that were held out",
+    ReleaseKind.EARLIER_REFITS: "what earlier refits of the book released, with which this one is "
+    "combined",
     ReleaseKind.STATED: "a sum that the audit states itself, to look at its noise",
     ReleaseKind.OTHER: "a release of a kind that this version of tacit does not know",
 }
