@@ -302,7 +302,7 @@ def test_a_number_in_the_log_would_be_noticed(ear: Ear, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(tacit.ThreadEngine, "take", talkative)
     one, two = (ear.fit("svd", neighbour=neighbour) for neighbour in (False, True))
-    assert one.logs == [("tacit", logging.DEBUG, "360 ratings")]
+    assert ("tacit", logging.DEBUG, "360 ratings") in one.logs
     assert two.besides_releases() != one.besides_releases()
 
 

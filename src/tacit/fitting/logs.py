@@ -1,8 +1,8 @@
 """What a fit writes to Python's `logging`, under the name `tacit`: public numbers, and no time.
 
-Records say which method runs under which budget, and which releases a certificate lists in the
-end. Each is a function of settings and releases, never of a rating, and their number does not
-depend on ratings either. Nothing is written unless the program that uses tacit sets up logging.
+Records say which method runs under which budget, and the names of its releases. They follow from
+settings alone: noise and costs of releases may depend on earlier releases, and are left to the
+certificate. Nothing is written unless the program that uses tacit sets up logging.
 """
 
 import logging
@@ -25,9 +25,7 @@ def log_start(algorithm: str, budget: PrivacyBudget | None) -> None:
 def log_end(model: Model) -> Model:
     """Say what was released, as the certificate does, and hand the model on."""
     for entry in model.certificate.releases:
-        _LOG.debug(
-            "released: %s, noise sd %.6g, cost mu %.4g", entry.name, entry.noise_sd, entry.mu
-        )
+        _LOG.debug("released: %s", entry.name)
     promise = _promise(model.certificate.budget) if model.private else "NOT PRIVATE"
     _LOG.info("fit ends: %d releases, %s", model.releases, promise)
     return model

@@ -129,7 +129,7 @@ def write_vectors(model: "Model", path: str | PathLike[str], *, overwrite: bool 
     try:
         with durable_file(target) as file:
             if target.suffix == ".npy":
-                np.save(file, item_vectors(model.rule), allow_pickle=False)
+                np.save(file, item_vectors(model.rule))
             else:
                 vector_frame(model).write_parquet(file)
     except OSError as error:
