@@ -38,7 +38,7 @@ BOOKS = (
         "a fit is closed at less than its releases cost",
         "a release is forgotten",
         (Edit("book/reservation.py", "Reservation.close",
-              "total_cost(certificate.releases)", "total_cost(certificate.releases[1:])"),),
+              "total_cost(made)", "total_cost(made[1:])"),),
         (TESTS + "test_a_fit_is_in_the_book_with_every_release_and_its_certificate",),
     ),
     Mutant(
