@@ -31,7 +31,7 @@ test-slow: $(READY)
 
 # What needs an optional package: the server, the cluster, adapters for other libraries.
 test-extras: $(EXTRAS_READY)
-	$(EXTRAS)/bin/python -m pytest -m extras tests
+	$(EXTRAS)/bin/python -m pytest -m extras tests --ignore tests/mutants
 
 test-lenskit: $(LENSKIT_READY)
 	$(LENSKIT)/bin/python -m pytest -m extras tests/integrations/test_lenskit_scorer.py
