@@ -1,5 +1,6 @@
 """`tacit serve` as a person types it, without starting a server."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,9 +45,13 @@ def test_the_demo_takes_what_an_earlier_one_left(tmp_path: Path) -> None:
 
 @pytest.mark.extras
 def test_a_port_that_is_taken_is_an_error(tmp_path: Path) -> None:
+    """In a process of its own: a server sets up loops and streams of the one that it runs in."""
     pytest.importorskip("fastapi")
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        assert "cannot listen there" in refused(str(save_latent(tmp_path)), "--port", port)
+        line = [sys.executable, "-m", "tacit", "serve", str(save_latent(tmp_path)), "--port"]
+        line.append(str(taken.getsockname()[1]))
+        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "cannot listen there" in done.stderr
