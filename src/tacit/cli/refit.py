@@ -1,14 +1,15 @@
 """tacit refit: fit the ratings of today, and remember what earlier refits released."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.fit import algorithm_of, checked_files, report, with_bar
+from tacit.cli.fit import algorithm_of, check_features, checked_files, report
 from tacit.cli.options import (
     AsJson,
     Duplicates,
+    FeatureNames,
     Force,
     ItemColumn,
     ItemsPath,
@@ -20,6 +21,8 @@ from tacit.cli.options import (
     UnknownItemsName,
     UserColumn,
 )
+from tacit.cli.progress import Quiet, status, with_bar
+from tacit.cli.sources import Address, EngineName, Given, Where, Workers, opened_store, with_engine
 
 __all__ = ["run"]
 
@@ -27,7 +30,10 @@ __all__ = ["run"]
 def run(
     ratings: Annotated[
         list[str],
-        typer.Argument(metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, or a glob."),
+        typer.Argument(
+            metavar="RATINGS...",
+            help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; a glob, or one store.",
+        ),
     ],
     book: Annotated[Path, typer.Option(help="The lifetime book; it pays, and remembers.")],
     epsilon: Annotated[float, typer.Option(help="What this refit may spend.")],
@@ -36,6 +42,7 @@ def run(
         tuple[float, float] | None, typer.Option(help="LO HI: the public range of ratings.")
     ] = None,
     items: ItemsPath = None,
+    feature: FeatureNames = None,
     unknown_items: UnknownItemsName = "error",
     top_items: TopItems = None,
     algorithm: Annotated[str | None, typer.Option(help="moments; the default if left out.")] = None,
@@ -47,6 +54,9 @@ def run(
         Path | None, typer.Option(help="Folder that lets a killed refit go on.")
     ] = None,
     threads: Threads = None,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
@@ -54,6 +64,7 @@ def run(
     strict: Strict = False,
     force: Force = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """Refit: combine what is released now with earlier refits of the book. Writes a model file."""
     from tacit.accounting.budget import PrivacyBudget
@@ -62,29 +73,28 @@ def run(
 
     opened = Book(book)
     budget = PrivacyBudget(epsilon, opened.delta, opened.neighbours)
+    where = Where(engine, threads, address, workers)
+    where.check()
+    columns = user_column, item_column, rating_column
+    given = Given(rating_range, columns, duplicates, items, feature, unknown_items)
     config = algorithm_of(algorithm, settings or [], None) if algorithm or settings else None
-    paths = checked_files(ratings, output, [items, book], checkpoint=checkpoint, force=force)
-    from tacit.data.catalogue import Catalogue
-    from tacit.data.ratings import Columns, Ratings
-    from tacit.engines import ThreadEngine
+    store = opened_store(ratings, output, checkpoint=checkpoint, force=force)
+    if store is not None:
+        given.refuse_for(store)
+    else:
+        check_features(feature, items)
+        files = checked_files(ratings, output, [items, book], checkpoint=checkpoint, force=force)
+    options: dict[str, Any] = {"checkpoint": checkpoint, "top_items": top_items}
+    options |= {"epsilon": epsilon, "strict": strict, "forget": forget}
     from tacit.fitting.refit import refit
 
-    engine = ThreadEngine(threads)
     with reserved(opened, budget, checkpoint, (), kind="refit") as place:
-        rows = Ratings.from_file(
-            paths,
-            rating_range=rating_range,
-            columns=Columns(user_column, item_column, rating_column),
-            duplicates=duplicates,  # type: ignore[arg-type]  # checked there
-            catalogue=Catalogue.from_file(items) if items else None,
-            unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
-        )
-        model = with_bar(
-            lambda bar: refit(
-                rows, config, book=place or opened, epsilon=epsilon, engine=engine,
-                checkpoint=checkpoint, progress=bar, top_items=top_items, strict=strict,
-                forget=forget,
+        with status("reading the ratings"):
+            rows = given.read(files) if store is None else store
+        with with_engine(where, rows) as options["engine"]:
+            model = with_bar(
+                lambda bar: refit(rows, config, book=place or opened, progress=bar, **options),
+                options["engine"],
             )
-        )  # fmt: skip
     model.save(output, overwrite=force)
     report(model, output, as_json)
