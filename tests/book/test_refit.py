@@ -70,7 +70,7 @@ def test_a_certificate_claims_what_all_releases_cost_that_the_model_rests_on(
         certificate = model.certificate
         expected = epsilon_of(math.sqrt(refits) * mu_of(2.0, 1e-6), 1e-6)
         assert certificate.budget is not None
-        assert certificate.budget.epsilon == pytest.approx(expected)
+        assert expected * (1 - 1e-9) <= certificate.budget.epsilon <= expected * (1 + 1e-5)
         assert certificate.mu**2 == pytest.approx(refits * mu_of(2.0, 1e-6) ** 2)
         earlier = [e for e in certificate.releases if e.release.kind is ReleaseKind.EARLIER_REFITS]
         assert len(earlier) == (refits > 1)

@@ -166,7 +166,9 @@ class Certificate:
             return self
         entry = Entry(Release(ReleaseKind.EARLIER_REFITS), math.sqrt(cost), 1.0)
         listed = replace(self, releases=(entry, *self.releases))
-        epsilon = max(listed.exact_epsilon, self.budget.epsilon)
+        exact = max(listed.exact_epsilon, self.budget.epsilon)
+        scale = 10.0 ** (5 - math.floor(math.log10(exact)))
+        epsilon = math.ceil(exact * scale) / scale  # six digits, rounded up
         return replace(listed, budget=replace(self.budget, epsilon=epsilon))
 
     def to_json(self) -> dict[str, Any]:
