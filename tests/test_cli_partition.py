@@ -104,3 +104,16 @@ def test_nothing_is_written_into_a_store_or_beside_others(
     assert code == 2
     assert "not empty" in err
     assert sorted(store.iterdir()) == before
+
+
+@pytest.mark.parametrize("verb", ["fit", "refit"])
+def test_a_book_is_no_place_for_the_model_of_a_store(
+    shell: Shell, store: Path, tmp_path: Path, verb: str
+) -> None:
+    book = tmp_path / "people.book"
+    tacit.Book.new(book, epsilon=2.0)
+    words = (store, "--book", book, "--epsilon", "1", "-o", book, "--force")
+    code, _, err = shell(verb, *words)
+    assert code == 2, err
+    assert "--output" in err
+    assert tacit.Book(book).spent_epsilon == 0.0

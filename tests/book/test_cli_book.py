@@ -66,3 +66,8 @@ def test_a_plan_can_be_spent(tmp_path: Path) -> None:
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] == pytest.approx(told["rmse_at_once"], rel=1e-3)
     assert "together epsilon" in call("book", "plan", book.path, "--refits", 4, "--epsilon", 0.5)
+
+
+def test_a_plan_names_a_range_that_is_none() -> None:
+    with pytest.raises(tacit.ConfigError, match="rating_range=5 1"):
+        call("book", "plan", "--epsilon", "1", "--rating-range", "5", "1")

@@ -101,11 +101,13 @@ def plan(
     from tacit.accounting.budget import PrivacyBudget
     from tacit.book.splits import planned_refits
     from tacit.research.theory import Case, Tastes
+    from tacit.research.theory.problem import check_range
 
     if plot:
         from tacit.reporting.plan_figure import check_picture
 
         check_picture(plot, overwrite=force)
+    check_range(rating_range)
     total, delta, neighbours = _to_divide(book, epsilon, delta)
     refitting = planned_refits(total, delta, refits, split, half_life)
     case = Case(

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,13 +29,11 @@ from tacit.cli.options import (
     UserColumn,
     show_json,
 )
-from tacit.cli.progress import Quiet, say, status, with_bar
-from tacit.cli.sources import Address, EngineName, Given, Where, Workers, opened_store, with_engine
+from tacit.cli.progress import Quiet, say
+from tacit.cli.sources import Address, EngineName, Given, Source, Where, Workers, learned
 from tacit.cli.summary import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tacit.accounting.budget import PrivacyBudget
     from tacit.algorithms import Algorithm
     from tacit.models import Model
@@ -42,11 +41,8 @@ if TYPE_CHECKING:
 __all__ = [
     "algorithm_of",
     "budget_from_options",
-    "check_features",
-    "checked_files",
     "report",
     "run",
-    "with_bar",
 ]
 
 
@@ -123,35 +119,16 @@ def run(
     columns = user_column, item_column, rating_column
     given = Given(rating_range, columns, duplicates, items, feature, unknown_items, implicit)
     options: dict[str, Any] = {"checkpoint": checkpoint, "noise_seed_unsafe": noise_seed_unsafe}
-    options |= {"top_items": top_items, "strict": strict}
-    store = opened_store(ratings, output, checkpoint=checkpoint, force=force)
-    if store is not None:
-        given.refuse_for(store)
-    kind = store.implicit if store is not None else implicit
-    config = algorithm_of(algorithm, settings or [], max_ratings, implicit=kind)
-    if store is None:
-        check_features(feature, items)
-        files = checked_files(ratings, output, [items, book], checkpoint=checkpoint, force=force)
+    options |= {"top_items": top_items, "strict": strict, "budget": budget}
+    source = Source.of(ratings, given)
+    config = algorithm_of(algorithm, settings or [], max_ratings, implicit=source.implicit)
+    read = source.reader(output, items, book, checkpoint=checkpoint, force=force)
     from tacit.fitting.fit import fit
 
     with reserved(opened, budget, checkpoint, ()) as options["book"]:
-        with status("reading the ratings"):
-            rows = given.read(files) if store is None else store
-        with with_engine(where, rows) as options["engine"]:
-            model = with_bar(
-                lambda bar: fit(rows, config, budget=budget, progress=bar, **options),
-                options["engine"],
-            )
+        model = learned(where, read, partial(fit, algorithm=config, **options))
     model.save(output, overwrite=force)
     report(model, output, as_json, explain=explain)
-
-
-def check_features(feature: list[str] | None, items: Path | None) -> None:
-    """Refuse features without the file that they are columns of."""
-    from tacit.errors import ConfigError
-
-    if feature and items is None:
-        raise ConfigError(f"--feature {feature[0]}: it is a column of --items FILE; give that too")
 
 
 def budget_from_options(
@@ -208,25 +185,6 @@ def _setting(text: str) -> tuple[str, Any]:
     except (ValueError, RecursionError):
         return key, value
     return key, tuple(parsed) if isinstance(parsed, list) else parsed
-
-
-def checked_files(
-    ratings: list[str],
-    output: Path,
-    others: "Sequence[Path | None]",
-    *,
-    checkpoint: Path | None,
-    force: bool,
-) -> list[Path]:
-    """Return the files of ratings; refuse a model that cannot be written, before any is read."""
-    from tacit._outputs import Kind, Output, check_outputs
-    from tacit.data.readers.registry import files_of
-
-    paths = files_of(ratings)
-    inputs = [*paths, *(path for path in others if path is not None)]
-    model = Output("--output", output, Kind.MODEL)
-    check_outputs([model], inputs, checkpoint=checkpoint, force=force)
-    return paths
 
 
 def report(model: "Model", output: Path, as_json: bool, *, explain: bool = False) -> None:

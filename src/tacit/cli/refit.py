@@ -1,11 +1,12 @@
 """tacit refit: fit the ratings of today, and remember what earlier refits released."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.fit import algorithm_of, check_features, checked_files, report
+from tacit.cli.fit import algorithm_of, report
 from tacit.cli.options import (
     AsJson,
     Duplicates,
@@ -21,8 +22,8 @@ from tacit.cli.options import (
     UnknownItemsName,
     UserColumn,
 )
-from tacit.cli.progress import Quiet, status, with_bar
-from tacit.cli.sources import Address, EngineName, Given, Where, Workers, opened_store, with_engine
+from tacit.cli.progress import Quiet
+from tacit.cli.sources import Address, EngineName, Given, Source, Where, Workers, learned
 
 __all__ = ["run"]
 
@@ -78,23 +79,14 @@ def run(
     columns = user_column, item_column, rating_column
     given = Given(rating_range, columns, duplicates, items, feature, unknown_items)
     config = algorithm_of(algorithm, settings or [], None) if algorithm or settings else None
-    store = opened_store(ratings, output, checkpoint=checkpoint, force=force)
-    if store is not None:
-        given.refuse_for(store)
-    else:
-        check_features(feature, items)
-        files = checked_files(ratings, output, [items, book], checkpoint=checkpoint, force=force)
+    source = Source.of(ratings, given)
+    read = source.reader(output, items, book, checkpoint=checkpoint, force=force)
     options: dict[str, Any] = {"checkpoint": checkpoint, "top_items": top_items}
     options |= {"epsilon": epsilon, "strict": strict, "forget": forget}
     from tacit.fitting.refit import refit
 
     with reserved(opened, budget, checkpoint, (), kind="refit") as place:
-        with status("reading the ratings"):
-            rows = given.read(files) if store is None else store
-        with with_engine(where, rows) as options["engine"]:
-            model = with_bar(
-                lambda bar: refit(rows, config, book=place or opened, progress=bar, **options),
-                options["engine"],
-            )
+        options["book"] = place or opened
+        model = learned(where, read, partial(refit, algorithm=config, **options))
     model.save(output, overwrite=force)
     report(model, output, as_json)

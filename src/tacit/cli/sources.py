@@ -1,6 +1,6 @@
 """Where ratings come from and where they are summed: files or a store, threads or a cluster."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.progress import status, with_bar
+
 if TYPE_CHECKING:
     from tacit.data.ratings import Ratings
     from tacit.data.store import RatingsOrStore, Store
     from tacit.engines import Engine
+    from tacit.models import Model
 
-__all__ = ["Address", "EngineName", "Given", "Where", "Workers", "opened_store", "with_engine"]
+__all__ = ["Address", "EngineName", "Given", "Source", "Where", "Workers", "learned"]
 
 EngineName = Annotated[
     str | None,
@@ -61,6 +64,15 @@ class Given:
     unknown_items: str
     implicit: bool = False
 
+    def check_features(self) -> None:
+        """Refuse features without the file that they are columns of."""
+        from tacit.errors import ConfigError
+
+        if self.feature and self.items is None:
+            raise ConfigError(
+                f"--feature {self.feature[0]}: it is a column of --items FILE; give that too"
+            )
+
     def read(self, paths: Sequence[Path]) -> "Ratings":
         """Read the files."""
         from tacit.data.catalogue import Catalogue
@@ -100,30 +112,67 @@ class Given:
                 )
 
 
-def opened_store(
-    ratings: list[str], output: Path, *, checkpoint: Path | None, force: bool
-) -> "Store | None":
-    """Open the store, if it is one folder that was given; None if it is files."""
-    from tacit._outputs import Kind, Output, check_outputs
-    from tacit.data.store import Store, is_store
-    from tacit.errors import ConfigError
+@dataclass(frozen=True)
+class Source:
+    """The ratings that a command was given: files, or one store, which knows what options say."""
 
-    stores = [each for each in ratings if is_store(each)]
-    if not stores:
-        return None
-    if len(ratings) > 1:
-        raise ConfigError(f"{stores[0]}: a store is fitted by itself; give one, or files")
-    store = Store.open(stores[0])
-    inputs = sorted(store.folder.iterdir())
-    model = Output("--output", output, Kind.MODEL)
-    check_outputs([model], inputs, checkpoint=checkpoint, force=force)
-    if output.resolve().is_relative_to(store.folder.resolve()):
-        raise ConfigError(f"--output {output}: it lies in the store, which is private")
-    return store
+    ratings: list[str]
+    given: Given
+    store: "Store | None"
+
+    @classmethod
+    def of(cls, ratings: list[str], given: Given) -> "Source":
+        """Open the store, if it is one that was given; no rating is read."""
+        from tacit.data.store import Store, is_store
+        from tacit.errors import ConfigError
+
+        stores = [each for each in ratings if is_store(each)]
+        if not stores:
+            return cls(ratings, given, None)
+        if len(ratings) > 1:
+            raise ConfigError(f"{stores[0]}: a store is fitted by itself; give one, or files")
+        store = Store.open(stores[0])
+        given.refuse_for(store)
+        return cls(ratings, given, store)
+
+    @property
+    def implicit(self) -> bool:
+        """Whether these are interactions without ratings."""
+        return self.given.implicit if self.store is None else self.store.implicit
+
+    def reader(
+        self, output: Path, *others: Path | None, checkpoint: Path | None, force: bool
+    ) -> "Callable[[], RatingsOrStore]":
+        """Refuse a model that cannot be written, or would be over an input; return what reads."""
+        from tacit._outputs import Kind, Output, check_outputs
+        from tacit.data.readers.registry import files_of
+        from tacit.errors import ConfigError
+
+        store, model = self.store, Output("--output", output, Kind.MODEL)
+        if store is None:
+            self.given.check_features()
+        paths = files_of(self.ratings) if store is None else sorted(store.folder.iterdir())
+        inputs = [*paths, *(path for path in others if path is not None)]
+        check_outputs([model], inputs, checkpoint=checkpoint, force=force)
+        if store is None:
+            return lambda: self.given.read(paths)
+        if output.resolve().is_relative_to(store.folder.resolve()):
+            raise ConfigError(f"--output {output}: it lies in the store, which is private")
+        return lambda: store
+
+
+def learned(
+    where: Where, read: "Callable[[], RatingsOrStore]", fit: "Callable[..., Model]"
+) -> "Model":
+    """Read the ratings, and call `fit(rows, engine=..., progress=...)` with a bar."""
+    with status("reading the ratings"):
+        rows = read()
+    with _with_engine(where, rows) as engine:
+        return with_bar(lambda bar: fit(rows, engine=engine, progress=bar), engine)
 
 
 @contextmanager
-def with_engine(where: Where, rows: "RatingsOrStore") -> Iterator["Engine"]:
+def _with_engine(where: Where, rows: "RatingsOrStore") -> Iterator["Engine"]:
     """Make the engine that was asked for, or the one that fits; end what it has started."""
     from tacit.data.store import Store
     from tacit.engines import Ray, StoreEngine, ThreadEngine

@@ -2,18 +2,13 @@
 
 import json
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.fit import (
-    algorithm_of,
-    budget_from_options,
-    check_features,
-    checked_files,
-    report,
-)
+from tacit.cli.fit import algorithm_of, budget_from_options, report
 from tacit.cli.options import (
     AccountingName,
     AsJson,
@@ -33,8 +28,8 @@ from tacit.cli.options import (
     UnknownItemsName,
     UserColumn,
 )
-from tacit.cli.progress import Quiet, say, status, with_bar
-from tacit.cli.sources import Address, EngineName, Given, Where, Workers, opened_store, with_engine
+from tacit.cli.progress import Quiet, say
+from tacit.cli.sources import Address, EngineName, Given, Source, Where, Workers, learned
 
 if TYPE_CHECKING:
     from tacit.algorithms import Algorithm
@@ -99,25 +94,14 @@ def run(
     where.check()
     columns = user_column, item_column, rating_column
     given = Given(rating_range, columns, duplicates, items, feature, unknown_items)
-    store = opened_store(ratings, output, checkpoint=checkpoint, force=force)
-    if store is not None:
-        given.refuse_for(store)
-    else:
-        check_features(feature, items)
-        others = [items, candidates]
-        files = checked_files(ratings, output, others, checkpoint=checkpoint, force=force)
-    with status("reading the ratings"):
-        rows = given.read(files) if store is None else store
-    options: dict[str, Any] = {"share": share, "checkpoint": checkpoint}
+    source = Source.of(ratings, given)
+    read = source.reader(output, items, candidates, checkpoint=checkpoint, force=force)
+    options: dict[str, Any] = {"share": share, "checkpoint": checkpoint, "budget": budget}
     options |= {"noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict}
     from tacit.fitting.tune import CHOSEN, tune
 
-    with with_engine(where, rows) as options["engine"]:
-        model = with_bar(
-            lambda bar: tune(rows, configs, budget=budget, progress=bar, **options),
-            options["engine"],
-        )
+    model = learned(where, read, partial(tune, candidates=configs, **options))
     model.save(output, overwrite=force)
     report(model, output, as_json)
     if not as_json:
