@@ -52,9 +52,7 @@ class Rules:
     implicit: bool = False
     unknown_items: UnknownItems = "error"
     fewest_users: int = 2
-    """A fit needs two; a local rule is content with one."""
-    part: bool = False
-    """Whether these are some users of many: then there may be one of them, or none with ratings."""
+    """A fit needs two, and a local rule one; a part of many users may be empty."""
 
     @classmethod
     def checked(
@@ -201,8 +199,7 @@ def assembled(
     settled = csr.settle(grouped, rules.duplicates == "mean")
     _check_rows(settled, names, rules)
     known = np.flatnonzero(settled.counts) if n_users is None else np.arange(n_users)
-    if not rules.part:
-        _refuse_fewer_than(rules.fewest_users, names["user"], "user", known.size)
+    _refuse_fewer_than(rules.fewest_users, names["user"], "user", known.size)
     indptr = np.append(settled.rows.indptr[known], settled.rows.indptr[-1])
     user_ids = users.ids(known).alias("user")
     return catalogue, user_ids, settled.rows._replace(indptr=indptr)
@@ -248,7 +245,7 @@ def _check_rows(settled: "Settled", names: Mapping[str, str], rules: Rules) -> N
             "a pair of user and item given before; duplicates='last' or 'mean' merges them "
             "(on the command line: --duplicates)"
         )
-    if not settled.rows.items.size and not rules.part:
+    if not settled.rows.items.size and rules.fewest_users:
         raise DataError(f"column {names['item']!r}: no row has an item of the catalogue")
 
 

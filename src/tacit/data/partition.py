@@ -107,7 +107,7 @@ def partition(
                 tell(_FIRST_PASS * (at + share) / len(paths))
         found = scatter.catalogue()
         writer.use(found)
-        part = replace(rules, catalogue=found, part=True)
+        part = replace(rules, catalogue=found, fewest_users=0)
         for number in range(count):
             _settle(scratch, number, part, writer, as_text=scatter.text_users)
             tell(_FIRST_PASS + (1 - _FIRST_PASS) * (number + 1) / count)

@@ -106,14 +106,21 @@ def _cholesky(gram, size):
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _substitute(upper, right):
-    """Solve U^T U x = right in place, in the precision of U."""
+def _half_solved(upper, right):
+    """Solve U^T z = right in place, in the precision of U."""
     size = right.size
     for k in range(size):
         right[k] /= upper[k, k]
         row, value, rest = upper[k, k + 1 : size], right[k], right[k + 1 :]
         for l in range(rest.size):
             rest[l] -= value * row[l]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _substitute(upper, right):
+    """Solve U^T U x = right in place, in the precision of U."""
+    size = right.size
+    _half_solved(upper, right)
     for k in range(size - 1, -1, -1):
         right[k] = (right[k] - _dot(upper[k, k + 1 : size], right[k + 1 :])) / upper[k, k]
 
@@ -214,17 +221,6 @@ def quick_means(rows, model, quick, solved, lo, hi):
             _, own, _, _, fine = _posterior(rows, i, model)
         if fine:
             put(own, solved[i])
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _half_solved(upper, right):
-    """Solve U^T z = right in place, in single precision."""
-    size = right.size
-    for k in range(size):
-        right[k] /= upper[k, k]
-        row, value, rest = upper[k, k + 1 : size], right[k], right[k + 1 :]
-        for l in range(rest.size):
-            rest[l] -= value * row[l]
 
 
 @njit(cache=True, nogil=True)
