@@ -86,12 +86,10 @@ LEAVING = (
     Mutant(
         "the progress bar counts ratings",
         "a number from the ratings on the screen, and in the log of whoever called",
-        (Edit("cli/fit.py", "run",
-              "model = with_bar(lambda bar: fit(rows, config, budget=budget, "
-              "progress=bar, **options), options['engine'])",
-              "typer.echo(f'{rows.items.size} ratings', err=True)\n"
-              "model = with_bar(lambda bar: fit(rows, config, budget=budget, "
-              "progress=bar, **options), options['engine'])"),),
+        (Edit("cli/sources.py", "learned",
+              "rows = read()",
+              "rows = read()\n"
+              "typer.echo(f'{rows.items.size} ratings', err=True)"),),
         (COMMANDS + "[text]",),
     ),
     Mutant(
