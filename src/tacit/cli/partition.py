@@ -1,7 +1,7 @@
 """tacit partition: ratings of any size and order into a store, which tacit fit streams."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,13 +17,10 @@ from tacit.cli.options import (
     UserColumn,
     show_json,
 )
+from tacit.cli.progress import stages
+from tacit.cli.sources import Given
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tacit.data.store import Store
-
-__all__ = ["run", "with_time_left"]
+__all__ = ["run"]
 
 
 def run(
@@ -53,44 +50,28 @@ def run(
 
     The store holds everyone's ratings. It is private: its folder is readable by its owner only.
     """
-    from tacit.data.catalogue import Catalogue
     from tacit.data.partition import partition
     from tacit.data.ratings import Columns
-    from tacit.errors import ConfigError
 
-    if feature and items is None:
-        raise ConfigError(f"--feature {feature[0]}: it is a column of --items FILE; give that too")
-    catalogue = Catalogue.from_file(items, features=feature or ()) if items else None
-    store = with_time_left(
-        "partition",
-        lambda tell: partition(
+    columns = user_column, item_column, rating_column
+    given = Given(rating_range, columns, duplicates, items, feature, unknown_items, implicit)
+    given.check_features()
+    with stages() as tell:
+        store = partition(
             list(ratings),
             output,
             rating_range=rating_range,
-            columns=Columns(user_column, item_column, rating_column),
+            columns=Columns(*columns),
             duplicates=duplicates,  # type: ignore[arg-type]  # checked there
-            catalogue=catalogue,
+            catalogue=given.catalogue(),
             unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
             implicit=implicit,
             shards=shards,
-            progress=tell,
+            progress=lambda share: tell("partition", 0, 1, share),
             overwrite=force,
-        ),
-    )
+        )
     if as_json:
         show_json({"store": str(output), "private": False, "shards": len(store.shards)})
     else:
         typer.echo(f"wrote {output}, which holds everyone's ratings: keep it private")
         typer.echo(f"fit it with: tacit fit {output} --epsilon E -o model.tacit")
-
-
-def with_time_left(name: str, work: "Callable[[Callable[[float], None]], Store]") -> "Store":
-    """Work with a bar that shows the share that is done, and about how long the rest takes."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
-
-    columns = TextColumn(name), BarColumn(), TaskProgressColumn(), TimeLeft(), TextColumn("left")
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1.0)
-        return work(lambda share: bar.update(task, completed=share))

@@ -11,6 +11,7 @@ import typer
 from tacit.cli.progress import status, with_bar
 
 if TYPE_CHECKING:
+    from tacit.data.catalogue import Catalogue
     from tacit.data.ratings import Ratings
     from tacit.data.store import RatingsOrStore, Store
     from tacit.engines import Engine
@@ -73,18 +74,22 @@ class Given:
                 f"--feature {self.feature[0]}: it is a column of --items FILE; give that too"
             )
 
+    def catalogue(self) -> "Catalogue | None":
+        """Read the public catalogue, if there is one."""
+        from tacit.data.catalogue import Catalogue
+
+        return Catalogue.from_file(self.items, features=self.feature or ()) if self.items else None
+
     def read(self, paths: Sequence[Path]) -> "Ratings":
         """Read the files."""
-        from tacit.data.catalogue import Catalogue
         from tacit.data.ratings import Columns, Ratings
 
-        items = self.items
         return Ratings.from_file(
             paths,
             rating_range=self.rating_range,
             columns=Columns(*self.columns),
             duplicates=self.duplicates,  # type: ignore[arg-type]  # checked there
-            catalogue=Catalogue.from_file(items, features=self.feature or ()) if items else None,
+            catalogue=self.catalogue(),
             unknown_items=self.unknown_items,  # type: ignore[arg-type]  # checked there
             implicit=self.implicit,
         )
