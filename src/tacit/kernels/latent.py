@@ -173,25 +173,27 @@ def factor_moments(rows, model, quanta, lo, hi, total):
 
 
 @njit(cache=True, nogil=True)
-def _add_terms(terms, items, quanta, total):
-    """Add rows of terms, clipped as one vector and rounded, to the rows of their items."""
-    flat = terms.reshape(terms.size)
-    integers = np.empty(flat.size, dtype=np.int64)
-    factor = clip_factor(norm_of(flat), quanta.bound) / quanta.quantum
-    quantise(flat, factor, quanta.most_squared, integers)
-    width = terms.shape[1]
-    for p in range(items.size):
-        sums, own = total[items[p]], integers[p * width : (p + 1) * width]
-        for k in range(width):
-            sums[k] += own[k]
+def _length(terms):
+    """Return the L2 norm of all terms; sums along rows do not wait for each other."""
+    squares = np.zeros(terms.shape[1])
+    for k in range(terms.shape[0]):
+        row = terms[k]
+        for p in range(row.size):
+            squares[p] += row[p] * row[p]
+    return np.sqrt(squares.sum())
 
 
 @njit(cache=True, nogil=True)
-def _wide_spread(block, upper):
-    """Return G S = (I + G G^T)^-1 G."""
-    found = block.copy()
-    solve_rows(upper, found)
-    return found
+def _add_terms(terms, items, quanta, total):
+    """Add columns of terms, clipped as one vector and rounded, to the rows of their items."""
+    flat, count = terms.reshape(terms.size), items.size
+    integers = np.empty(flat.size, dtype=np.int64)
+    factor = clip_factor(_length(terms), quanta.bound) / quanta.quantum
+    quantise(flat, factor, quanta.most_squared, integers)
+    for p in range(count):
+        sums = total[items[p]]
+        for k in range(sums.size):
+            sums[k] += integers[k * count + p]
 
 
 @njit(cache=True, nogil=True)
@@ -200,7 +202,8 @@ def _covariance(block, upper):
     rank = block.shape[1]
     found = np.zeros((rank, rank))
     if _is_wide(block):
-        spread, across = _wide_spread(block, upper), block.T.copy()
+        across, spread = block.T.copy(), block.copy()
+        solve_rows(upper, spread)
         for k in range(rank):
             found[k, k] = 1.0
             subtract_rows(found[k, k:], across[k], spread, 0, k)
@@ -218,15 +221,14 @@ def _covariance(block, upper):
 
 @njit(cache=True, nogil=True)
 def _spread(block, upper):
-    """Return G S: its rows are S f_j / sd_j."""
-    if _is_wide(block):
-        return _wide_spread(block, upper)
-    found, covariance = np.zeros(block.shape), _covariance(block, upper)
-    for p in range(block.shape[0]):
-        subtract_rows(found[p], block[p], covariance, 0, 0)
-        for k in range(found.shape[1]):
-            found[p, k] = -found[p, k]
-    return found
+    """Return S G^T, factors by ratings: its columns are S f_j / sd_j.
+
+    With fewer ratings than factors it is G^T (I + G G^T)^-1. Systems are solved for all ratings at
+    once, as loops along a user's ratings are longer than those along her factors.
+    """
+    found = block.copy() if _is_wide(block) else block.T.copy()
+    solve_rows(upper, found)
+    return found.T.copy() if _is_wide(block) else found
 
 
 @njit(cache=True, nogil=True)
@@ -238,13 +240,16 @@ def expected_gradient(rows, model, quanta, lo, hi, total):
         _, own, block, upper, fine = _posterior(rows, i, model)
         if start == stop or not fine:
             continue
-        left, weight = _residuals(rows, i, model, own), 1.0 / np.sqrt(stop - start)
-        terms, spread = np.zeros((left.size, rank + 1)), _spread(block, upper)
+        residuals, weight = _residuals(rows, i, model, own), 1.0 / np.sqrt(stop - start)
+        terms, spread = np.empty((rank + 1, stop - start)), _spread(block, upper)
+        left, back = terms[rank], np.empty(stop - start)
         for p in range(left.size):
-            row = terms[p, :rank]
-            add_multiple(row, weight * left[p], own)
-            add_multiple(row, -weight / model.roots[rows.items[start + p]], spread[p])
-            terms[p, rank] = weight * left[p]
+            left[p] = weight * residuals[p]
+            back[p] = weight / model.roots[rows.items[start + p]]
+        for k in range(rank):
+            row, less, factor = terms[k], spread[k], own[k]
+            for p in range(row.size):
+                row[p] = left[p] * factor - back[p] * less[p]
         _add_terms(terms, rows.items[start:stop], quanta, total)
 
 
