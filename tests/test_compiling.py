@@ -50,10 +50,3 @@ def test_another_order_would_be_noticed() -> None:
     rows = np.random.default_rng(0).normal(size=(20, 2, 83))
     others = [sum(float(a) * float(b) for a, b in zip(*pair, strict=True)) for pair in rows]
     assert any(dot(*pair) != other for pair, other in zip(rows, others, strict=True))
-
-
-def test_numbers_that_do_not_lie_side_by_side_are_refused() -> None:
-    from numba.core.errors import TypingError
-
-    with pytest.raises(TypingError, match="contiguous"):
-        dot(np.ones(8)[::2], np.ones(4))

@@ -24,8 +24,8 @@ NOBODY_ELSE = "test_a_users_row_moves_nobody_elses_term"
 ORDER = "test_sums_do_not_depend_on_threads_or_order"
 
 NO_CLIP = (
-    Edit(LOOPS, "covariance",
-         "clip_factor(np.sqrt(dot(residual, residual)), quanta.bound) / quanta.quantum",
+    Edit(LOOPS, "_add_covariances",
+         "clip_factor(np.sqrt(squared), quanta.bound) / quanta.quantum",
          "1.0 / quanta.quantum"),
     Edit(QUANTISER, "quantise",
          "squared <= most_squared",
@@ -60,8 +60,8 @@ BOUNDS = (
     Mutant(
         "products are not clipped",
         "as above, for Algorithm 2",
-        (Edit(LOOPS, "product",
-              "_shorten(residual, bound, 1.0)",
+        (Edit(LOOPS, "_clipped",
+              "_shorten(residual[:size], bound, 1.0)",
               ""),),
         (MORE + FURTHER + "[product, three columns, after steps, tight clip]",),
     ),
@@ -124,7 +124,7 @@ BOUNDS = (
     Mutant(
         "the mean of the user before her is taken off",
         "her ratings are in the next person's term too",
-        (Edit(LOOPS, "_load",
+        (Edit(LOOPS, "_residual",
               "rows.means[i]",
               "rows.means[i - 1]"),),
         (MOMENTS + NOBODY_ELSE + "[covariance]",),
@@ -133,8 +133,9 @@ BOUNDS = (
         "fitted values of the user before her",
         "local state is no longer a function of one's own row",
         (Edit(LOOPS, "_residual",
-              "fitted[start:stop]",
-              "fitted[max(start - 1, 0) : max(start - 1, 0) + stop - start]"),),
+              "move_row(fitted, span, change, target, picked, along, residual)",
+              "move_row(fitted, (max(start - 1, 0), stop - start), change, target, picked, along,"
+              " residual)"),),
         (FIRST + NOBODY_ELSE,),
     ),
     Mutant(

@@ -1,10 +1,15 @@
-"""Inner products in four partial sums, as one vector of four: the same bits as four by hand.
+"""Vectors of four numbers for loops, and inner products made of them: an order that is fixed.
 
-Partial sum k has the products at the places k, k + 4, k + 8, ...; what is left over at the end goes
-to the first. Compilers do not find the vector by themselves, since they may not change the order of
-a sum of floating-point numbers. Here the order is written down.
+An inner product is summed in four partial sums. Partial sum k has the products at the places k,
+k + 4, k + 8, ...; what is left over at the end goes to the first. That order is part of every
+release's bits. Compilers do not find the vector by themselves, since they may not change the order
+of a sum of floating-point numbers. Here the order is written down: `Four` is a type of compiled
+code whose values are a processor's vectors, in double precision. Each operation is that of doubles,
+one by one, and rounds as theirs do.
 """
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,70 +17,210 @@ from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
-from numba.core.imputils import impl_ret_untracked
-from numba.extending import intrinsic
+from numba.extending import intrinsic, models, overload, register_model
 
-__all__ = ["dot", "two_dots"]
+__all__ = [
+    "at_items",
+    "dot",
+    "four",
+    "larger",
+    "load",
+    "parts",
+    "rounded",
+    "smaller",
+    "store",
+    "two_dots",
+]
 
 _FOUR = ir.VectorType(ir.DoubleType(), 4)
+_NOTHING = ir.Constant(_FOUR, ir.Undefined)
 
 
-def _loaded(builder: Any, pointer: Any, index: Any) -> Any:
-    """Return four numbers from an index on, as doubles."""
-    place = builder.gep(pointer, [index])
-    kind = pointer.type.pointee
-    size = 4 if isinstance(kind, ir.FloatType) else 8
-    four = ir.VectorType(kind, 4)
-    loaded = builder.load(builder.bitcast(place, four.as_pointer()), align=size)
-    return builder.fpext(loaded, _FOUR) if size == 4 else loaded
+class Four(types.Type):
+    """The type of a vector of four doubles."""
+
+    def __init__(self) -> None:
+        super().__init__(name="four doubles")
 
 
-def _codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Sum products of the last array with each of the others, four at a time."""
-    arrays = [
-        context.make_array(kind)(context, builder, value)
-        for kind, value in zip(signature.args, arguments, strict=True)
+@register_model(Four)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _FOUR)
+
+
+_four = Four()
+
+
+def _place(number: int) -> Any:
+    return ir.Constant(ir.IntType(32), number)
+
+
+def _mask(*places: int) -> Any:
+    return ir.Constant(ir.VectorType(ir.IntType(32), 4), list(places))
+
+
+def _each(builder: Any, vector: Any) -> list[Any]:
+    return [builder.extract_element(vector, _place(k)) for k in range(4)]
+
+
+def _array(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    return context.make_array(kind)(context, builder, value)
+
+
+def _pointer(builder: Any, array: Any, index: Any) -> Any:
+    """Return where four numbers that lie side by side begin."""
+    kind = ir.VectorType(array.data.type.pointee, 4)
+    return builder.bitcast(builder.gep(array.data, [index]), kind.as_pointer())
+
+
+def _one_by_one(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> list[Any]:
+    """Return four numbers of an array of any layout."""
+    places = [builder.add(index, index.type(k)) for k in range(4)]
+    return [
+        builder.load(cgutils.get_item_pointer(context, builder, kind, array, [place]))
+        for place in places
     ]
-    *ones, other = [array.data for array in arrays]
-    size = builder.extract_value(arrays[-1].shape, 0)
-    zero = ir.Constant(_FOUR, [0.0] * 4)
-    sums = [cgutils.alloca_once_value(builder, zero) for _ in ones]
-    with cgutils.for_range(builder, builder.udiv(size, size.type(4))) as loop:
-        index = builder.mul(loop.index, size.type(4))
-        shared = _loaded(builder, other, index)
-        for one, total in zip(ones, sums, strict=True):
-            product = builder.fmul(_loaded(builder, one, index), shared)
-            builder.store(builder.fadd(builder.load(total), product), total)
-    place = ir.IntType(32)
-    lanes = [
-        builder.extract_element(builder.load(total), place(k)) for total in sums for k in range(4)
-    ]
-    made = context.make_tuple(builder, signature.return_type, lanes)
-    return impl_ret_untracked(context, builder, signature.return_type, made)
-
-
-def _signature(*arrays: Any) -> Any:
-    """Return the type of the partial sums; numbers that do not lie side by side are refused."""
-    if any(array.layout != "C" or array.ndim != 1 for array in arrays):
-        raise TypingError("arrays must be contiguous, of one dimension")
-    return types.UniTuple(types.float64, 4 * (len(arrays) - 1))(*arrays)
 
 
 @intrinsic
-def _one_sum(_typing: Any, one: Any, other: Any) -> Any:
-    return _signature(one, other), _codegen
+def four(_typing: Any, number: Any) -> Any:
+    """Return a number four times."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        first = builder.insert_element(_NOTHING, arguments[0], _place(0))
+        return builder.shuffle_vector(first, _NOTHING, _mask(0, 0, 0, 0))
+
+    return (_four(types.float64), codegen) if isinstance(number, types.Number) else None
 
 
 @intrinsic
-def _two_sums(_typing: Any, one: Any, two: Any, other: Any) -> Any:
-    return _signature(one, two, other), _codegen
+def parts(_typing: Any, vector: Any) -> Any:
+    """Return the four numbers."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.make_tuple(builder, signature.return_type, _each(builder, arguments[0]))
+
+    return types.UniTuple(types.float64, 4)(vector), codegen
+
+
+@intrinsic
+def rounded(_typing: Any, vector: Any) -> Any:
+    """Return the four whole numbers that are nearest, ties to even."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(_FOUR, [_FOUR])
+        rint = cgutils.get_or_insert_function(builder.module, kind, "llvm.rint.v4f64")
+        whole = ir.VectorType(ir.IntType(64), 4)
+        vector = builder.fptosi(builder.call(rint, arguments), whole)
+        return context.make_tuple(builder, signature.return_type, _each(builder, vector))
+
+    return types.UniTuple(types.int64, 4)(vector), codegen
+
+
+@intrinsic
+def load(_typing: Any, array: Any, _index: Any) -> Any:
+    """Return array[index : index + 4], as doubles; nothing checks that they are there."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        data, size = _array(context, builder, kind, arguments[0]), kind.dtype.bitwidth // 8
+        if kind.layout == "C":
+            loaded = builder.load(_pointer(builder, data, arguments[1]), align=size)
+        else:
+            loaded = ir.Constant(ir.VectorType(data.data.type.pointee, 4), ir.Undefined)
+            for k, one in enumerate(_one_by_one(context, builder, kind, data, arguments[1])):
+                loaded = builder.insert_element(loaded, one, _place(k))
+        return builder.fpext(loaded, _FOUR) if size == 4 else loaded
+
+    return _four(array, types.intp), codegen
+
+
+@intrinsic
+def store(_typing: Any, array: Any, _index: Any, vector: Any) -> Any:
+    """Write a vector to array[index : index + 4], in the array's precision."""
+    if array.layout != "C":
+        raise TypingError("what is written to must be contiguous")
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = _array(context, builder, signature.args[0], arguments[0])
+        size, written = signature.args[0].dtype.bitwidth // 8, arguments[2]
+        if size == 4:
+            written = builder.fptrunc(written, ir.VectorType(ir.FloatType(), 4))
+        builder.store(written, _pointer(builder, data, arguments[1]), align=size)
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, vector), codegen
+
+
+@intrinsic
+def at_items(_typing: Any, table: Any, items: Any, _index: Any) -> Any:
+    """Return the first three columns of a table of four, at the items index ... index + 3.
+
+    A row is read at once, and the four of them are turned into columns.
+    """
+    if table.layout != "C":
+        raise TypingError("a table must be contiguous")
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        numbers, which = (
+            _array(context, builder, kind, value)
+            for kind, value in zip(signature.args[:2], arguments[:2], strict=True)
+        )
+        rows, word = [], ir.IntType(64)
+        for item in _one_by_one(context, builder, signature.args[1], which, arguments[2]):
+            start = builder.mul(builder.zext(item, word), word(4))
+            rows.append(builder.load(_pointer(builder, numbers, start), align=8))
+        mix = builder.shuffle_vector
+        even = [mix(rows[k], rows[k + 1], _mask(0, 4, 2, 6)) for k in (0, 2)]
+        odd = [mix(rows[k], rows[k + 1], _mask(1, 5, 3, 7)) for k in (0, 2)]
+        front, back = _mask(0, 1, 4, 5), _mask(2, 3, 6, 7)
+        columns = [mix(*even, front), mix(*odd, front), mix(*even, back)]
+        return context.make_tuple(builder, signature.return_type, columns)
+
+    return types.UniTuple(_four, 3)(table, items, types.intp), codegen
+
+
+def _binary(emit: Callable[[Any, Any, Any], Any]) -> Any:
+    """Return an operation on two vectors, from the instruction for it."""
+
+    @intrinsic
+    def operation(_typing: Any, one: Any, other: Any) -> Any:
+        def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return emit(builder, *arguments)
+
+        return _four(one, other), codegen
+
+    return operation
+
+
+def _operator(symbol: Any, emit: Callable[[Any, Any, Any], Any]) -> None:
+    """Let compiled code write an operation on two vectors with Python's symbol for it."""
+    operation = _binary(emit)
+
+    def typed(one, other):
+        if isinstance(one, Four) and isinstance(other, Four):
+            return lambda one, other: operation(one, other)  # noqa: PLW0108
+        return None
+
+    overload(symbol)(typed)
+
+
+smaller = _binary(lambda make, a, b: make.select(make.fcmp_ordered("<", b, a), b, a))
+larger = _binary(lambda make, a, b: make.select(make.fcmp_ordered(">", b, a), b, a))
+_operator(operator.add, lambda make, a, b: make.fadd(a, b))
+_operator(operator.sub, lambda make, a, b: make.fsub(a, b))
+_operator(operator.mul, lambda make, a, b: make.fmul(a, b))
 
 
 @njit(cache=True, nogil=True)
 def dot(one, other):
-    """Return one . other; both are contiguous, of single or double precision."""
-    first, second, third, fourth = _one_sum(one, other)
-    for p in range(one.size - one.size % 4, one.size):
+    """Return one . other; both are of single or double precision."""
+    whole, sums = one.size - one.size % 4, four(0.0)
+    for p in range(0, whole, 4):
+        sums = sums + load(one, p) * load(other, p)
+    first, second, third, fourth = parts(sums)
+    for p in range(whole, one.size):
         first += np.float64(one[p]) * other[p]
     return (first + second) + (third + fourth)
 
@@ -83,8 +228,14 @@ def dot(one, other):
 @njit(cache=True, nogil=True)
 def two_dots(one, two, other):
     """Return one . other and two . other, in the same order as `dot`."""
-    a, b, c, d, e, f, g, h = _two_sums(one, two, other)
-    for p in range(one.size - one.size % 4, one.size):
+    whole, sums, more = one.size - one.size % 4, four(0.0), four(0.0)
+    for p in range(0, whole, 4):
+        shared = load(other, p)
+        sums = sums + load(one, p) * shared
+        more = more + load(two, p) * shared
+    a, b, c, d = parts(sums)
+    e, f, g, h = parts(more)
+    for p in range(whole, one.size):
         a += np.float64(one[p]) * other[p]
         e += np.float64(two[p]) * other[p]
     return (a + b) + (c + d), (e + f) + (g + h)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.kernels.lanes import dot, two_dots
 from tacit.kernels.quantise import clip_factor, quantise
+from tacit.kernels.row_steps import add_rounded, item_table, load_row, move_row
 from tacit.kernels.rows import row_weight
 
 __all__ = [
@@ -27,6 +28,11 @@ __all__ = [
 
 
 _BATCH = 1 << 14  # ratings whose outer products are added together, from the cache
+
+
+# Counting references to arrays, row by row, takes about as long as a row of 80 ratings. A loop that
+# makes no array needs no counts: what it is given stays where it is until the loop ends.
+_without_counting = njit(cache=True, nogil=True, _nrt=False)
 
 
 class StepArrays(NamedTuple):
@@ -97,30 +103,49 @@ def _longest(indptr, lo, hi):
 
 
 @njit(cache=True, nogil=True)
-def advance(rows, fitted, step, lo, hi):
-    """Take one local step for every user of the range."""
-    scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
-    for i in range(lo, hi):
-        _residual(rows, fitted, i, step, scratch)
+def _scratch(rows, lo, hi):
+    """Return room for a row's targets, the entries of two vectors at its items, and its residual.
 
-
-@njit(cache=True, nogil=True)
-def _residual(rows, fitted, i, step, scratch):
-    """Take user i's local step, if there is one, and return her new residual (in scratch[0])."""
-    start, stop = rows.indptr[i], rows.indptr[i + 1]
-    target, picked = scratch[0, : stop - start], scratch[1, : stop - start]
-    _load(rows, i, step.direction, target, picked)
-    _move(fitted[start:stop], target, picked, step)
-    return target
+    A row may be empty, and its residual too; a loop never asks for the first entry of either.
+    """
+    longest = _longest(rows.indptr, lo, hi)
+    return np.empty(longest), np.empty(longest), np.empty(longest), np.empty(longest)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _move(row, target, picked, step):
-    """Take a local step, if it is one, and turn the targets into the new residual."""
-    if step.gain != 0.0:
-        _step(target, row, picked, step, 1.0)
-    for p in range(target.size):
-        target[p] = row[p] - target[p]
+def _residual(rows, table, fitted, i, step, scratch):
+    """Take user i's local step, if there is one, and write her new residual A (to scratch[3]).
+
+    `table` are offsets, step.direction and a vector w by item. Return w . A and A . A.
+    """
+    target, picked, along, residual = scratch
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    span, own = (start, stop - start), (rows.means[i], rows.scales[i], rows.clip)
+    fits, wants = load_row(table, rows.items, rows.values, fitted, span, own, target, picked, along)
+    change = (step.gain != 0.0, step.keep, -step.gain * (fits - wants))
+    length, inner, squared = move_row(fitted, span, change, target, picked, along, residual)
+    if step.gain != 0.0 and not np.sqrt(length) <= step.norm:
+        _shorten(fitted[start:stop], step.norm, 1.0)
+        stays = (False, 1.0, 0.0)
+        _, inner, squared = move_row(fitted, span, stays, target, picked, along, residual)
+    return inner, squared
+
+
+@njit(cache=True, nogil=True)
+def _clipped(scratch, size, bound):
+    """Scale a residual A down to a norm of at most `bound`; return w . A."""
+    _, _, along, residual = scratch
+    _shorten(residual[:size], bound, 1.0)
+    return dot(residual[:size], along[:size])
+
+
+@njit(cache=True, nogil=True)
+def advance(rows, fitted, step, lo, hi):
+    """Take one local step for every user of the range."""
+    scratch = _scratch(rows, lo, hi)
+    table = item_table(rows.offsets, step.direction, step.direction)
+    for i in range(lo, hi):
+        _residual(rows, table, fitted, i, step, scratch)
 
 
 @njit(cache=True, nogil=True)
@@ -164,23 +189,32 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
     `places` says where in the matrix an item is, or -1 if it is left out; places rise with items.
     Only the upper triangle of `total` is written: rows are sorted by item.
     """
-    longest = _longest(rows.indptr, lo, hi)
-    scratch = np.empty((2, longest))
-    room = max(_BATCH, longest)
-    units = np.empty(room, dtype=np.int64)
-    at = np.empty(room, dtype=np.uint32)
-    ends = np.empty(room, dtype=np.uint32)
-    order = np.empty(room, dtype=np.uint32)
-    first = np.empty(len(total) + 1, dtype=np.int64)
+    scratch = _scratch(rows, lo, hi)
+    table = item_table(rows.offsets, step.direction, step.direction)
+    room = max(_BATCH, scratch[3].size)
+    batch = (
+        np.empty(room, dtype=np.int64),
+        np.empty(room, dtype=np.uint32),
+        np.empty(room, dtype=np.uint32),
+        np.empty(room, dtype=np.uint32),
+        np.empty(len(total) + 1, dtype=np.int64),
+    )
+    _add_covariances(rows, table, fitted, step, quanta, places, lo, hi, scratch, batch, total)
+
+
+@_without_counting
+def _add_covariances(rows, table, fitted, step, quanta, places, lo, hi, scratch, batch, total):
+    """Add the users' outer products; `batch` is room for units, places, ends, order and counts."""
+    units, at, ends, order, first = batch
     size = 0
     for i in range(lo, hi):
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        if size + items.size > room:
+        if size + items.size > units.size:
             _add_outer(units, at, ends, size, first, order, total)
             size = 0
-        residual = _residual(rows, fitted, i, step, scratch)
-        factor = clip_factor(np.sqrt(dot(residual, residual)), quanta.bound) / quanta.quantum
-        quantise(residual, factor, quanta.most_squared, units[size:])
+        _, squared = _residual(rows, table, fitted, i, step, scratch)
+        factor = clip_factor(np.sqrt(squared), quanta.bound) / quanta.quantum
+        quantise(scratch[3][: items.size], factor, quanta.most_squared, units[size:])
         count = _placed(units[size:], items, places, at[size:])
         ends[size : size + count] = size + count
         size += count
@@ -190,53 +224,30 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
 @njit(cache=True, nogil=True)
 def product(rows, fitted, step, block, limits, lo, hi, total):
     """Take one local step and add the users' a (a^T V), V = block; limits: (bound, unit)."""
-    bound, unit = limits
-    longest = _longest(rows.indptr, lo, hi)
-    scratch, units = np.empty((3, longest)), np.empty(longest, dtype=np.int64)
-    columns = block.T.copy()
+    scratch, columns = _scratch(rows, lo, hi), block.T.copy()
+    table = item_table(rows.offsets, step.direction, columns[0])
     sums = np.zeros(columns.shape, dtype=np.int64)
-    for i in range(lo, hi):
-        start, stop = rows.indptr[i], rows.indptr[i + 1]
-        items, residual = rows.items[start:stop], scratch[0, : stop - start]
-        picked, along = scratch[1, : items.size], scratch[2, : items.size]
-        _load_both(rows, i, (step.direction, columns[0]), residual, (picked, along))
-        _move(fitted[start:stop], residual, picked, step)
-        inner, squared = two_dots(along, residual, residual)
-        if not np.sqrt(squared) <= bound:
-            _shorten(residual, bound, 1.0)
-            inner = dot(residual, along)
-        for k in range(len(columns)):
-            if k > 0:
-                _pick(columns[k], items, along)
-                inner = dot(residual, along)
-            factor = inner / unit
-            for p in range(items.size):
-                units[p] = np.int64(np.rint(residual[p] * factor))
-            _add_at(units, items, sums[k])
+    _add_products(rows, table, fitted, step, columns, limits, lo, hi, scratch, sums)
     for k in range(len(columns)):
         for item in range(columns.shape[1]):
             total[item, k] += sums[k, item]
 
 
-@njit(cache=True, nogil=True)
-def _load_both(rows, i, directions, target, picked):
-    """Write user i's targets and two directions' entries, as `_load` does with one."""
-    start, stop = rows.indptr[i], rows.indptr[i + 1]
-    items, values = rows.items[start:stop], rows.values[start:stop]
-    mean, scale, most = rows.means[i], rows.scales[i], rows.clip
-    (one, other), (first, second) = directions, picked
-    for p in range(items.size):
-        centred = values[p] - rows.offsets[items[p]] - mean
-        target[p] = min(most, max(-most, centred)) * scale
-        first[p] = one[items[p]]
-        second[p] = other[items[p]]
-
-
-@njit(cache=True, nogil=True)
-def _add_at(units, items, sums):
-    """Add a row of integers at its items."""
-    for p in range(items.size):
-        sums[items[p]] += units[p]
+@_without_counting
+def _add_products(rows, table, fitted, step, columns, limits, lo, hi, scratch, sums):
+    """Add the users' a (a^T V) to sums by column."""
+    bound, unit = limits
+    first, items, along, residual = sums[0], rows.items, scratch[2], scratch[3]
+    for i in range(lo, hi):
+        inner, squared = _residual(rows, table, fitted, i, step, scratch)
+        span = (rows.indptr[i], rows.indptr[i + 1] - rows.indptr[i])
+        if not np.sqrt(squared) <= bound:
+            inner = _clipped(scratch, span[1], bound)
+        add_rounded(residual, inner / unit, items, span, first)
+        for k in range(1, len(columns)):
+            _pick(columns[k], items[span[0] : span[0] + span[1]], along)
+            inner = dot(residual[: span[1]], along[: span[1]])
+            add_rounded(residual, inner / unit, items, span, sums[k])
 
 
 @njit(cache=True, nogil=True)
@@ -246,14 +257,12 @@ def energy(rows, fitted, step, direction, limits, lo, hi, total):
     `limits` are (bound of a, unit, most units of a user).
     """
     bound, unit, most = limits
-    scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
+    scratch = _scratch(rows, lo, hi)
+    table = item_table(rows.offsets, step.direction, direction)
     for i in range(lo, hi):
-        residual = _residual(rows, fitted, i, step, scratch)
-        _shorten(residual, bound, 1.0)
-        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        picked = scratch[1, : items.size]
-        _pick(direction, items, picked)
-        inner = dot(residual, picked)
+        inner, squared = _residual(rows, table, fitted, i, step, scratch)
+        if not np.sqrt(squared) <= bound:
+            inner = _clipped(scratch, rows.indptr[i + 1] - rows.indptr[i], bound)
         total[0] += min(np.int64(inner * inner / unit), most)
 
 
@@ -265,17 +274,15 @@ def moments(rows, fitted, step, direction, limits, lo, hi, total):
     `limits` are the largest term, and how many units that is.
     """
     largest, most = limits
-    scratch = np.empty((2, _longest(rows.indptr, lo, hi)))
+    scratch = _scratch(rows, lo, hi)
+    table = item_table(rows.offsets, step.direction, direction)
     own = np.empty(5)
     for i in range(lo, hi):
-        residual = _residual(rows, fitted, i, step, scratch)
-        row = fitted[rows.indptr[i] : rows.indptr[i + 1]]
-        items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        along = scratch[1, : items.size]
-        _pick(direction, items, along)
-        along *= dot(residual, along)
-        own[0] = dot(residual, residual)
-        own[1] = dot(residual, row)
+        inner, own[0] = _residual(rows, table, fitted, i, step, scratch)
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        row, along = fitted[start:stop], scratch[2][: stop - start]
+        along *= inner
+        own[1] = dot(scratch[3][: stop - start], row)
         own[2] = dot(row, row)
         own[3] = dot(row, along)
         own[4] = dot(along, along)
