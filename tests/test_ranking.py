@@ -190,6 +190,13 @@ def test_best_items_are_those_of_a_full_stable_sort(count: int) -> None:
     wanted = np.where(np.take_along_axis(clean, order, 1) > -np.inf, order, -1)
     assert np.array_equal(best_items(scores, count), wanted)
     assert best_items(scores[:0], count).shape == (0, min(count, 7))
+    assert best_items(scores[:, :0], count).shape == (200, 0)
+    many = rng.permuted(np.tile(np.arange(300.0) // 2, (3, 1)), axis=1)  # long lists, with ties
+    many[0, :150], many[1, 7] = -np.inf, np.nan
+    clean = np.where(np.isnan(many), -np.inf, many)
+    order = np.argsort(-clean, axis=1, kind="stable")[:, : 60 * count]
+    wanted = np.where(np.take_along_axis(clean, order, 1) > -np.inf, order, -1)
+    assert np.array_equal(best_items(many, 60 * count), wanted)
 
 
 @pytest.mark.parametrize("k", [0, -1, 6, True, 2.0, "3", None])

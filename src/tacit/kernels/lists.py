@@ -1,9 +1,9 @@
-"""The loop that gives everyone the same list, without what she has."""
+"""The loops that make lists: of the best scores, and the same for everyone without what she has."""
 
 import numpy as np
 from numba import njit
 
-__all__ = ["first_others"]
+__all__ = ["best_scores", "first_others"]
 
 
 @njit(cache=True, nogil=True)
@@ -25,3 +25,29 @@ def first_others(order, indptr, items, lists):
                 at += 1
         for rest in range(at, lists.shape[1]):
             lists[i, rest] = -1
+
+
+@njit(cache=True, nogil=True)
+def best_scores(scores, lists):
+    """Write the positions of each row's best scores, best first; -1 where none is left.
+
+    Equal scores come in their order. Minus infinity and NaN are no scores. What is best so far is
+    kept sorted, so that short lists are quick: most scores are compared with the last one only.
+    """
+    count = lists.shape[1]
+    best = np.empty(count)
+    for i in range(len(lists)):
+        held, last = 0, -np.inf
+        for item in range(scores.shape[1]):
+            score = scores[i, item]
+            if not score > last:
+                continue
+            at = min(held, count - 1)
+            while at > 0 and best[at - 1] < score:
+                best[at], lists[i, at] = best[at - 1], lists[i, at - 1]
+                at -= 1
+            best[at], lists[i, at] = score, item
+            held = min(held + 1, count)
+            if held == count:
+                last = best[count - 1]
+        lists[i, held:] = -1

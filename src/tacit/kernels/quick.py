@@ -15,11 +15,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from tacit.kernels.latent import LatentArrays, _choice_factors, _posterior
-from tacit.kernels.solving import add_combination, put, target
+from tacit.kernels.solving import add_combination, add_multiple, put, target
+from tacit.kernels.tiles import TALL, WIDE, add_products, subtract_products
 
 __all__ = ["QuickArrays", "quick_arrays", "quick_means", "quick_pairs"]
 
-_WIDE = 16  # columns are padded to a multiple of this, so that loops have no remainder
 _TRIES = 4
 _SMALL = 1e-8  # of the squared length: after such a correction none is needed
 
@@ -43,7 +43,8 @@ def quick_arrays(model: LatentArrays) -> QuickArrays:
 
 @njit(cache=True)
 def _padded(size):
-    return (size + _WIDE - 1) // _WIDE * _WIDE
+    """Return the next number of columns that fill tiles."""
+    return (size + WIDE - 1) // WIDE * WIDE
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
@@ -56,73 +57,51 @@ def _dot(one, other):
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _add_products(rows, gram, size):
-    """Add the upper half of rows^T rows, eight rows at a time; widths are padded."""
-    count = rows.shape[0]
-    whole = count - count % 8
-    for p in range(0, whole, 8):
-        for k in range(size):
-            first = k // _WIDE * _WIDE
-            sums, a, b, c, d = gram[k, first:], rows[p], rows[p + 1], rows[p + 2], rows[p + 3]
-            e, f, g, h = rows[p + 4], rows[p + 5], rows[p + 6], rows[p + 7]
-            one, two, three, four = a[k], b[k], c[k], d[k]
-            five, six, seven, eight = e[k], f[k], g[k], h[k]
-            a, b, c, d = a[first:], b[first:], c[first:], d[first:]
-            e, f, g, h = e[first:], f[first:], g[first:], h[first:]
-            for l in range(sums.size):
-                pair = one * a[l] + two * b[l] + three * c[l] + four * d[l]
-                sums[l] += pair + (five * e[l] + six * f[l] + seven * g[l] + eight * h[l])
-    for p in range(whole, count):
-        for k in range(size):
-            first = k // _WIDE * _WIDE
-            sums, row, weight = gram[k, first:], rows[p, first:], rows[p, k]
-            for l in range(sums.size):
-                sums[l] += weight * row[l]
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
 def _cholesky(gram, size):
-    """Turn the upper half into U with gram = U^T U, in place; widths are padded."""
-    for k in range(size):
-        first = k // _WIDE * _WIDE
-        sums = gram[k, first:]
-        whole = k - k % 4
-        for j in range(0, whole, 4):
-            a, b, c, d = gram[j], gram[j + 1], gram[j + 2], gram[j + 3]
-            one, two, three, four = a[k], b[k], c[k], d[k]
-            a, b, c, d = a[first:], b[first:], c[first:], d[first:]
+    """Turn the upper half into U with gram = U^T U, in place; rows and columns fill tiles.
+
+    The diagonal becomes that of U^-1, which solving multiplies by; a tile has zeros below it.
+    """
+    for start in range(0, size, TALL):
+        subtract_products(gram, start)
+        first = start // WIDE * WIDE
+        for k in range(start, min(start + TALL, size)):
+            sums = gram[k, first:]
+            for j in range(start, k):
+                row, weight = gram[j, first:], gram[j, k]
+                for l in range(sums.size):
+                    sums[l] -= weight * row[l]
+            if not 0.0 < sums[k - first] < np.inf:
+                return False
+            inverse = np.float32(1.0) / np.sqrt(sums[k - first])
             for l in range(sums.size):
-                sums[l] -= one * a[l] + two * b[l] + (three * c[l] + four * d[l])
-        for j in range(whole, k):
-            row, weight = gram[j, first:], gram[j, k]
-            for l in range(sums.size):
-                sums[l] -= weight * row[l]
-        if not 0.0 < sums[k - first] < np.inf:
-            return False
-        inverse = np.float32(1.0) / np.sqrt(sums[k - first])
-        for l in range(sums.size):
-            sums[l] *= inverse
+                sums[l] *= inverse
+    for k in range(len(gram)):  # what solving reads, and a factor has not
+        for l in range(k // WIDE * WIDE, k):
+            gram[k, l] = 0.0
+        gram[k, k] = np.float32(1.0) / gram[k, k] if k < size else np.float32(0.0)
     return True
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _half_solved(upper, right):
-    """Solve U^T z = right in place, in the precision of U."""
-    size = right.size
-    for k in range(size):
-        right[k] /= upper[k, k]
-        row, value, rest = upper[k, k + 1 : size], right[k], right[k + 1 :]
+    """Solve U^T z = right in place, in the precision of U; right is padded with zeros."""
+    for k in range(right.size):
+        first = k // WIDE * WIDE
+        row, rest, value = upper[k, first:], right[first:], right[k] * upper[k, k]
         for l in range(rest.size):
             rest[l] -= value * row[l]
+        right[k] = value
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _substitute(upper, right):
-    """Solve U^T U x = right in place, in the precision of U."""
-    size = right.size
+    """Solve U^T U x = right in place, in the precision of U; right is padded with zeros."""
     _half_solved(upper, right)
-    for k in range(size - 1, -1, -1):
-        right[k] = (right[k] - _dot(upper[k, k + 1 : size], right[k + 1 :])) / upper[k, k]
+    for k in range(right.size - 1, -1, -1):
+        first, value = k // WIDE * WIDE, right[k]
+        right[k] = 0.0
+        right[k] = (value - _dot(upper[k, first:], right[first:])) * upper[k, k]
 
 
 @njit(cache=True, nogil=True)
@@ -139,10 +118,10 @@ def _system(quick, items, wide):
     else:
         for p in range(count):
             put(quick.single[items[p]], rows[p])
-    gram = np.zeros((size, rows.shape[1]), dtype=np.float32)
+    gram = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.float32)
     for k in range(size):
         gram[k, k] = 1.0
-    _add_products(rows, gram, size)
+    add_products(rows, gram)
     return gram, _cholesky(gram, size)
 
 
@@ -156,9 +135,17 @@ def _left(block, gaps, solved, moved):
 
 
 @njit(cache=True, nogil=True)
+def _add_errors(block, gaps, solved, left):
+    """Add G^T (gaps - G solved), each row of G read once."""
+    for p in range(gaps.size):
+        add_multiple(left, gaps[p] - _dot(block[p], solved), block[p])
+
+
+@njit(cache=True, nogil=True)
 def _corrected(upper, left, solved):
     """Add the correction to the solution; return the squares of its length and the solution's."""
-    single = left.astype(np.float32)
+    single = np.zeros(len(upper), np.float32)
+    put(left, single)
     _substitute(upper, single)
     length, whole = 0.0, 0.0
     for k in range(solved.size):
@@ -182,7 +169,7 @@ def _refined(upper, block, gaps, wide):
             left = right.copy()
             if turn:
                 left = -solved
-                add_combination(left, _left(block, gaps, np.zeros(gaps.size), solved), block)
+                _add_errors(block, gaps, solved, left)
         length, whole = _corrected(upper, left, solved)
         if wide:
             moved[:] = 0.0
@@ -227,8 +214,8 @@ def quick_means(rows, model, quick, solved, lo, hi):
 def _variance(vector, block, upper):
     """Return f^T S f, from either Cholesky factor: to a part in 10^5 of the prior's."""
     count, rank = block.shape
-    left = np.empty(min(count, rank), dtype=np.float32)
-    for p in range(left.size):
+    left = np.zeros(len(upper), dtype=np.float32)
+    for p in range(min(count, rank)):
         left[p] = _dot(block[p], vector) if count < rank else vector[p]
     _half_solved(upper, left)
     squared = 0.0

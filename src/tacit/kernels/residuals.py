@@ -32,7 +32,7 @@ _BATCH = 1 << 14  # ratings whose outer products are added together, from the ca
 
 # Counting references to arrays, row by row, takes about as long as a row of 80 ratings. A loop that
 # makes no array needs no counts: what it is given stays where it is until the loop ends.
-_without_counting = njit(cache=True, nogil=True, _nrt=False)
+_without_counting = njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
 
 
 class StepArrays(NamedTuple):

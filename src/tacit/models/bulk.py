@@ -147,12 +147,12 @@ def _lists(
     model: "Model", own: OwnRows, wanted: Wanted
 ) -> tuple[NDArray[np.int64], dict[str, Floats]]:
     """Return positions of everyone's best items, with their scores and shares of choice."""
-    rule, scores, choice = model.rule, model.rule.scores(own), None
-    order = scores.copy()
-    if isinstance(rule, Choosing):
-        choice = rule.choice(own)
-        if wanted.by != "rating":
-            order = choice.copy() if wanted.by == "choice" else rule.ranked(scores, choice)
+    rule, scores = model.rule, model.rule.scores(own)
+    choice = rule.choice(own) if isinstance(rule, Choosing) else None
+    if choice is None or not isinstance(rule, Choosing) or wanted.by == "rating":
+        order = scores.copy()
+    else:
+        order = choice.copy() if wanted.by == "choice" else rule.ranked(scores, choice)
     order[:, ~wanted.allowed] = -np.inf
     if not wanted.include_rated:
         order = without_rated(order, own)

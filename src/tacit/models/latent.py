@@ -123,9 +123,7 @@ class LatentFactorRule:
         scores = np.asarray(found @ (self.choice_factors @ axes).T)
         soft = _SOFT * max(float(np.mean(self.choice_factors[:, 0])), 1e-12)
         scores /= soft
-        np.logaddexp(0.0, scores, out=scores)
-        scores *= soft
-        return scores
+        return soft * _softplus(scores)
 
     def ranking(self, own: OwnRows) -> Floats:
         """Return what lists are ordered by: the score of choice times the chance to be liked."""
@@ -270,6 +268,16 @@ def _shares(own: OwnRows, items: int) -> Any:
     weights = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
     shape = (lengths.size, items)
     return csr_array((weights, own.items.astype(np.int32), own.indptr), shape=shape)
+
+
+def _softplus(numbers: Floats) -> Floats:
+    """Return log(1 + exp(x)), as np.logaddexp(0, x) and several times as fast."""
+    found = np.abs(numbers)
+    np.negative(found, out=found)
+    np.exp(found, out=found)
+    np.log1p(found, out=found)
+    found += np.maximum(numbers, 0.0)
+    return found
 
 
 def choice_weights(factors: Floats, noise: Floats) -> Floats:

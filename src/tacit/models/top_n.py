@@ -1,4 +1,4 @@
-"""The best items by their scores, without sorting all of them."""
+"""The best items by their scores."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,6 +6,10 @@ from numpy.typing import NDArray
 from tacit.models.rules import Floats, OwnRows
 
 __all__ = ["best_items", "without_rated"]
+
+_SHORT = (
+    200  # lists that are kept sorted while scores are looked at; for longer ones all are sorted
+)
 
 
 def without_rated(scores: Floats, own: OwnRows) -> Floats:
@@ -21,18 +25,16 @@ def best_items(scores: Floats, count: int) -> NDArray[np.int64]:
     Equal scores come in the order of the catalogue. Minus infinity and NaN are no scores: where
     too few are left, the list ends in -1.
     """
-    scores = np.where(np.isnan(scores), -np.inf, scores)
+    from tacit.kernels.lists import best_scores
+
     people, items = scores.shape
-    count = min(count, items)
-    if not people:
-        return np.empty((0, count), np.int64)
-    edge = np.partition(scores, items - count, axis=1)[:, items - count, None]
-    above, level = scores > edge, scores == edge
-    wanted = count - np.count_nonzero(above, axis=1, keepdims=True)
-    crowded = np.flatnonzero(np.count_nonzero(level, axis=1, keepdims=True) > wanted)
-    level[crowded] &= np.cumsum(level[crowded], axis=1) <= wanted[crowded]
-    chosen = np.nonzero(above | level)[1].reshape(people, count)
-    values = np.take_along_axis(scores, chosen, axis=1)
-    order = np.argsort(-values, axis=1, kind="stable")
-    best = np.take_along_axis(chosen, order, axis=1)
-    return np.where(np.take_along_axis(values, order, axis=1) > -np.inf, best, -1)
+    lists = np.empty((people, min(count, items)), np.int64)
+    if not lists.size:
+        return lists
+    if lists.shape[1] <= _SHORT:
+        best_scores(np.ascontiguousarray(scores, dtype=np.float64), lists)
+        return lists
+    scores = np.where(np.isnan(scores), -np.inf, scores)
+    lists[:] = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    lists[np.take_along_axis(scores, lists, axis=1) == -np.inf] = -1
+    return lists
