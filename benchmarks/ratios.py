@@ -134,9 +134,9 @@ def kernels(size: Size) -> list[Row]:
     covariance = summing(ratings, lambda steps: ResidualCovariance(bounds, steps, 9.0))
     product = summing(ratings, lambda steps: ResidualProduct(bounds, steps, 9.0, block))
     return [
-        Row("one exact Frank-Wolfe round", "scipy A.T @ A", 0.12, 0.07, covariance,
+        Row("one exact Frank-Wolfe round", "scipy A.T @ A", 0.1, 0.07, covariance,
             lambda: matrix.T @ matrix),
-        Row("one Oja step", "streaming read", 5.0, 2.5, product,
+        Row("one Oja step", "streaming read", 3.0, 2.5, product,
             lambda: read(ratings.items, ratings.values)),
     ]  # fmt: skip
 
@@ -185,7 +185,7 @@ def beside_implicit(ratings: tacit.Ratings) -> list[Row]:
     def ours() -> None:
         model.recommend_frame(ratings, 10)
 
-    return [Row("lists, 126 factors", "implicit, users solved anew", 0.33, 0.2, ours, theirs)]
+    return [Row("lists, 126 factors", "implicit, users solved anew", 0.25, 0.2, ours, theirs)]
 
 
 def reading(size: Size, folder: Path) -> list[Row]:

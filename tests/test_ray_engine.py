@@ -129,6 +129,14 @@ def test_killed_processes_change_nothing(
 
 
 @pytest.mark.extras
+def test_workers_have_the_priority_of_the_driver(cluster: Ray) -> None:
+    """Ray's own is 15 below: beside a busy process a fit would take many times as long."""
+    cluster.take(ratings_for(8, **SIZES))
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    assert {os.getpriority(os.PRIO_PROCESS, process) for process in cluster._greet()} == {ours}
+
+
+@pytest.mark.extras
 def test_the_command_joins_a_cluster_with_its_token(cluster: Ray, tmp_path: Path) -> None:
     rows = ratings_for(8, **SIZES)
     store = write_store(rows, tmp_path / "store", 2)

@@ -279,7 +279,11 @@ def _imported() -> Any:
 
 
 def _settings_of_a_cluster(folder: Path) -> dict[str, str]:
-    """Settings of a cluster of this machine: a token that nobody else has; no usage reports."""
+    """Settings of a cluster of this machine: a token that nobody else has; no usage reports.
+
+    Workers have the priority of this process. Ray would give them a lower one (15), and a fit
+    beside a busy process would wait for it.
+    """
     token = folder / "token"
     token.touch(mode=0o600)
     token.write_text(_TOKEN)
@@ -288,6 +292,7 @@ def _settings_of_a_cluster(folder: Path) -> dict[str, str]:
         "RAY_AUTH_TOKEN_PATH": str(token),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DEDUP_LOGS": "0",
+        "RAY_worker_niceness": "0",
     }
 
 
