@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tacit
+from tacit.accounting.budget import mu_of
 from tacit.cli import app
 from tests.conftest import ratings_for
 
@@ -53,6 +54,28 @@ def test_a_book_from_the_command_line(ratings: Path, tmp_path: Path) -> None:
     call("book", "export", book, "-o", export)
     for path in (book, export):
         assert json.loads(call("book", "verify", path, "--model", model, "--json"))["holds"]
+
+
+def test_a_search_is_paid_for_by_the_book(ratings: Path, tmp_path: Path) -> None:
+    """Search and fit are one reservation, and cost what it says."""
+    book, model = tmp_path / "people.book", tmp_path / "m.tacit"
+    call("book", "new", book, "--epsilon", 1, "--delta", 1e-5)
+    two = ("--candidate", "moments", "--candidate", "moments level_shrink=2")
+    tune = ("tune", ratings, "--rating-range", 0.5, 5, "--book", book, *two)
+    call(*tune, "--epsilon", 0.4, "-o", model)
+    opened = tacit.Book(book)
+    assert [fit.kind for fit in opened.fits] == ["tune"]
+    assert opened.account().spent == pytest.approx(mu_of(0.4, 1e-5) ** 2)
+    releases = tacit.load(model).certificate.releases
+    assert tuple(opened.fits[0].releases) == releases
+    assert any(entry.release.part for entry in releases)  # trials are among them
+    assert json.loads(call("book", "verify", book, "--model", model, "--json"))["holds"]
+    with pytest.raises(tacit.LifetimeExceeded):
+        call(*tune, "--epsilon", 1, "-o", tmp_path / "second.tacit")
+    with pytest.raises(tacit.ConfigError, match="NOT PRIVATE"):
+        call(*tune, "--epsilon", 0.1, "--noise-seed-unsafe", 1, "-o", tmp_path / "second.tacit")
+    assert not (tmp_path / "second.tacit").exists()
+    assert opened.account().spent == pytest.approx(mu_of(0.4, 1e-5) ** 2)
 
 
 def test_a_plan_can_be_spent(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ ACCOUNTS = (
     Mutant(
         "a model with seeded noise calls itself private",
         "whoever knows the seed has the exact sums",
-        (Edit("fitting/fit.py", "_reasons_not_private",
+        (Edit("fitting/fit.py", "reasons_not_private",
               "options.noise_seed_unsafe is not None",
               "options.noise_seed_unsafe == 0"),),
         (FITS + "test_noise_differs_from_fit_to_fit_and_a_seed_undoes_the_promise",),
@@ -212,7 +212,7 @@ ACCOUNTS = (
     Mutant(
         "a model with floating-point noise calls itself private",
         "its low bits leak, and the certificate does not say so",
-        (Edit("fitting/fit.py", "_reasons_not_private",
+        (Edit("fitting/fit.py", "reasons_not_private",
               "options.numerics is Numerics.IDEALISED",
               "False"),),
         (FITS + "test_floating_point_noise_is_not_called_private",),

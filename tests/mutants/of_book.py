@@ -105,7 +105,7 @@ BOOKS = (
     Mutant(
         "what is not private is counted as if it were",
         "a seed undoes the noise, and the book says epsilon 0.1",
-        (Edit("fitting/fit.py", "fit", "_reasons_not_private(options)", "()"),),
+        (Edit("fitting/fit.py", "fit", "reasons_not_private(options)", "()"),),
         (TESTS + "test_what_is_not_private_has_no_place_in_a_book[seed]",),
     ),
     Mutant(

@@ -12,12 +12,14 @@ from tacit.cli.options import (
     AccountingName,
     AsJson,
     BookOption,
+    Delta,
     Duplicates,
     FeatureNames,
     Force,
     Implicit,
     ItemColumn,
     ItemsPath,
+    NeighboursName,
     NoiseSeed,
     NoPrivacy,
     RatingColumn,
@@ -62,13 +64,8 @@ def run(
     epsilon: Annotated[
         float | None, typer.Option(help="The privacy loss that may not be exceeded.")
     ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(help="... except with this probability; 1e-6, or that of --book."),
-    ] = None,
-    neighbours: Annotated[
-        str | None, typer.Option(help="replace (default, or that of --book) or add_remove.")
-    ] = None,
+    delta: Delta = None,
+    neighbours: NeighboursName = None,
     accounting: AccountingName = "exact",
     no_privacy: NoPrivacy = False,
     book: BookOption = None,

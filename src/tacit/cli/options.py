@@ -92,8 +92,12 @@ BookOption = Annotated[
     Path | None,
     typer.Option("--book", help="The lifetime book of these people; it pays before data is read."),
 ]
-Delta = Annotated[float, typer.Option(help="... except with this probability.")]
-NeighboursName = Annotated[str, typer.Option(help="replace or add_remove.")]
+Delta = Annotated[
+    float | None, typer.Option(help="... except with this probability; 1e-6, or that of --book.")
+]
+NeighboursName = Annotated[
+    str | None, typer.Option(help="replace (default, or that of --book) or add_remove.")
+]
 AccountingName = Annotated[str, typer.Option(help="exact, or paper for comparison.")]
 NoPrivacy = Annotated[
     bool, typer.Option("--no-privacy", help="No noise: the model is NOT PRIVATE.")

@@ -12,6 +12,7 @@ from tacit.cli.fit import algorithm_of, budget_from_options, report
 from tacit.cli.options import (
     AccountingName,
     AsJson,
+    BookOption,
     Delta,
     Duplicates,
     FeatureNames,
@@ -61,10 +62,11 @@ def run(
     epsilon: Annotated[
         float | None, typer.Option(help="The privacy loss of search and fit together.")
     ] = None,
-    delta: Delta = 1e-6,
-    neighbours: NeighboursName = "replace",
+    delta: Delta = None,
+    neighbours: NeighboursName = None,
     accounting: AccountingName = "exact",
     no_privacy: NoPrivacy = False,
+    book: BookOption = None,
     share: Annotated[float, typer.Option(help="Of the budget, for the search.")] = 0.3,
     items: ItemsPath = None,
     feature: FeatureNames = None,
@@ -88,20 +90,25 @@ def run(
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """Choose among candidates privately and fit the best. The search is paid for, too."""
-    budget = budget_from_options(epsilon, delta, neighbours, accounting, no_privacy=no_privacy)
+    from tacit.fitting.booked import book_of, reserved, terms_of
+
+    opened = book_of(book)
+    terms = terms_of(opened, delta, neighbours)
+    budget = budget_from_options(epsilon, *terms, accounting, no_privacy=no_privacy)
     configs = _candidates(candidate or [], candidates)
     where = Where(engine, threads, address, workers)
     where.check()
     columns = user_column, item_column, rating_column
     given = Given(rating_range, columns, duplicates, items, feature, unknown_items)
     source = Source.of(ratings, given)
-    read = source.reader(output, items, candidates, checkpoint=checkpoint, force=force)
+    read = source.reader(output, items, candidates, book, checkpoint=checkpoint, force=force)
     options: dict[str, Any] = {"share": share, "checkpoint": checkpoint, "budget": budget}
     options |= {"noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict}
     from tacit.fitting.tune import CHOSEN, tune
 
-    model = learned(where, read, partial(tune, candidates=configs, **options))
+    with reserved(opened, budget, checkpoint, (), kind="tune") as options["book"]:
+        model = learned(where, read, partial(tune, candidates=configs, **options))
     model.save(output, overwrite=force)
     report(model, output, as_json)
     if not as_json:

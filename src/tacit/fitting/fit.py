@@ -46,6 +46,7 @@ __all__ = [
     "check_kind",
     "fit",
     "plan_of",
+    "reasons_not_private",
     "run_plan",
     "settings_of",
 ]
@@ -217,7 +218,7 @@ def fit(
     plan = _OneFit(config or automatic(implicit), given)
     check_kind(plan.algorithm, implicit)
     log_start(plan.algorithm.name, budget)
-    with reserved(book, budget, checkpoint, _reasons_not_private(options)) as reservation:
+    with reserved(book, budget, checkpoint, reasons_not_private(options)) as reservation:
         options = replace(options, book=reservation)
         return log_end(run_plan(ratings, plan, budget, engine, options))
 
@@ -283,7 +284,7 @@ def run_plan(
         ledger,
         public | outcome.public,
         options.numerics.value,
-        _reasons_not_private(options),
+        reasons_not_private(options),
         sources=({"catalogue": COUNTS} if narrow else {}) | outcome.sources,
         method=Method.of(outcome.algorithm),
     ).resting_on(outcome.earlier)
@@ -311,7 +312,8 @@ def _mechanism(
     )
 
 
-def _reasons_not_private(options: Options) -> tuple[str, ...]:
+def reasons_not_private(options: Options) -> tuple[str, ...]:
+    """Return why a model with these options is not private; none if it is."""
     reasons = []
     if options.noise_seed_unsafe is not None:
         reasons.append("its noise was drawn from a seed, which undoes it")
@@ -355,7 +357,7 @@ def _warn_of_a_weak_promise(budget: PrivacyBudget | None, options: Options) -> N
 
     It speaks of the whole budget. The paper's calibration may spend less, and be worth more.
     """
-    if budget is None or _reasons_not_private(options):
+    if budget is None or reasons_not_private(options):
         return
     mu = mu_of(budget.epsilon, budget.delta)
     weak = weakness(budget, mu)

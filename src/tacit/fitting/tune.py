@@ -17,9 +17,11 @@ from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms import Algorithm, Facts, algorithm_from
+from tacit.book import Book, Reservation
 from tacit.data.store import RatingsOrStore
 from tacit.engines.base import Engine
 from tacit.errors import ConfigError
+from tacit.fitting.booked import book_of, reserved, terms_of
 from tacit.fitting.fit import (
     NOT_GIVEN,
     FitContext,
@@ -28,6 +30,7 @@ from tacit.fitting.fit import (
     Outcome,
     budget_of,
     check_kind,
+    reasons_not_private,
     run_plan,
     settings_of,
 )
@@ -54,8 +57,8 @@ def tune(
     candidates: Iterable[Algorithm],
     *,
     epsilon: float | None = None,
-    delta: float = 1e-6,
-    neighbours: str = "replace",
+    delta: float | None = None,
+    neighbours: str | None = None,
     budget: PrivacyBudget | NotGiven | None = NOT_GIVEN,
     share: float = 0.3,
     holdout_seed: int = 0,
@@ -66,6 +69,7 @@ def tune(
     progress: Callable[[int, int], None] | None = None,
     top_items: int | None = None,
     strict: bool = False,
+    book: Book | Reservation | str | PathLike[str] | None = None,
 ) -> Model:
     """Choose among candidates and fit the best one, under one budget and one certificate.
 
@@ -93,8 +97,10 @@ def tune(
         progress: as in `fit`; the winner's releases are planned once it is known.
         top_items: as in `fit`; the items are chosen first, for all candidates.
         strict: as in `fit`; all candidates are looked at.
+        book: as in `fit`; search and fit are one reservation in it.
     """
-    budget = budget_of(budget, epsilon, delta, neighbours)
+    book = book_of(book)
+    budget = budget_of(budget, epsilon, *terms_of(book, delta, neighbours))
     options = Options.checked(
         numerics,
         noise_seed_unsafe,
@@ -113,7 +119,9 @@ def tune(
         )
     for candidate in search.candidates:
         check_kind(candidate, implicit=False)
-    return run_plan(ratings, search, budget, engine, options)
+    reasons = reasons_not_private(options)
+    with reserved(book, budget, checkpoint, reasons, kind="tune") as reservation:
+        return run_plan(ratings, search, budget, engine, replace(options, book=reservation))
 
 
 def describe(algorithm: Algorithm) -> str:
