@@ -145,8 +145,14 @@ def measured(model: tacit.Model, week: Week) -> tuple[float, float]:
     return evaluate(model, week.train, week.test).rmse, lists.ndcg
 
 
-def run(weeks: Iterator[Week], total: int, shown: list[int], title: str, split: str) -> None:
-    """Refit every week; print what comes out in some of them, beside fits that do not remember."""
+def run(
+    weeks: Iterator[Week], total: int, shown: list[int], title: str, split: str
+) -> dict[int, np.ndarray]:
+    """Refit every week; print what comes out in some of them, beside fits that do not remember.
+
+    Return RMSE of refit, (a), (b), (c) and one's own mean, and NDCG@10 of the first four, by week.
+    """
+    rows: dict[int, np.ndarray] = {}
     plan = planned_refits(LIFETIME, DELTA, total, split)
     share = planned_refits(LIFETIME, DELTA, total, "equal")[0].epsilon
     first, last = plan[0].epsilon, plan[-1].epsilon
@@ -171,11 +177,32 @@ def run(weeks: Iterator[Week], total: int, shown: list[int], title: str, split: 
             ]
             found = [measured(each, week) for each in (model, *rivals)]
             own = user_mean_accuracy(week.train, week.test).rmse
-            errors = " | ".join(f"{rmse:.4f}" for rmse, _ in found)
-            lists = ", ".join(f"{ndcg:.3f}" for _, ndcg in found)
-            print(f"| {week.number} | {errors} | {own:.4f} | {lists} | {seconds:.1f} |", flush=True)
+            row = np.array([rmse for rmse, _ in found] + [own] + [ndcg for _, ndcg in found])
+            rows[week.number] = row
+            print(f"| {week.number} | {_cells(row)} | {seconds:.1f} |", flush=True)
             if week.number == max(shown):
-                return
+                break
+    return rows
+
+
+def _cells(row: np.ndarray) -> str:
+    lists = ", ".join(f"{each:.3f}" for each in row[5:])
+    return " | ".join(f"{each:.4f}" for each in row[:5]) + f" | {lists}"
+
+
+def print_means(every: list[dict[int, np.ndarray]]) -> None:
+    """Print means over seeds, and the standard deviation of the refit's excess over (a) and (b)."""
+    print(
+        f"\nmeans of {len(every)} seeds; refit / (a) - 1 and refit / (b) - 1, in %, with their sd\n"
+    )
+    print("| week | refit | (a) | (b) | (c) | own mean | NDCG@10 | over (a) | over (b) |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for week in every[0]:
+        rows = np.array([each[week] for each in every])
+        excess = 100 * (rows[:, :1] / rows[:, 1:3] - 1)
+        spread = excess.std(axis=0, ddof=1)
+        told = [f"{m:+.1f} ({s:.1f})" for m, s in zip(excess.mean(axis=0), spread, strict=True)]
+        print(f"| {week} | {_cells(rows.mean(axis=0))} | {told[0]} | {told[1]} |", flush=True)
 
 
 def main() -> None:
@@ -187,6 +214,7 @@ def main() -> None:
     parser.add_argument("--per-user", type=int, default=30)
     parser.add_argument("--drift", type=float, nargs="*", default=[0.0, 0.05, 0.3, 0.9])
     parser.add_argument("--split", default="first")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1])
     parser.add_argument("--show", type=int, nargs="*", default=[1, 4, 10, 26, 52])
     options = parser.parse_args()
     if options.ratings:
@@ -195,9 +223,14 @@ def main() -> None:
         run(weeks, options.weeks, options.show, f"{options.users} real people", options.split)
         return
     for drift in options.drift:
-        people = People(options.users, options.items, options.per_user, drift, seed=1)
-        title = f"{options.users} people, {options.items} items, drift {drift:g} a year"
-        run(people.weeks(options.weeks), options.weeks, options.show, title, options.split)
+        every = []
+        for seed in options.seeds:
+            people = People(options.users, options.items, options.per_user, drift, seed)
+            title = f"{options.users} people, {options.items} items, drift {drift:g} a year"
+            weeks = people.weeks(options.weeks)
+            every.append(run(weeks, options.weeks, options.show, title, options.split))
+        if len(every) > 1:
+            print_means(every)
 
 
 if __name__ == "__main__":

@@ -228,13 +228,16 @@ def test_a_track_survives_being_written() -> None:
     rng = np.random.default_rng(3)
     track = Track.start(2, {"norm": 1.0}, ["a", 2, "c"], (3, 3))
     track.add(["a", 2, "c"], rng.standard_normal((3, 3)), 1.0)
+    track.resize(["c", "a", "d"], {"a": 2.0, "d": 3.0}, along=True)
     track.add(["c", "a", "d"], rng.standard_normal((3, 3)), 0.5)
     again = Track.from_bytes(track.to_bytes())
     assert again.ids == ["a", 2, "c", "d"]
     assert np.array_equal(again.values, track.values)
     assert np.array_equal(again.variances, track.variances)
     assert again.variances[1, 3] == math.inf
-    assert again.drift == track.drift
+    for name in ("precisions", "sizes", "seen", "stretched"):
+        assert np.array_equal(getattr(again, name), getattr(track, name), equal_nan=True)
+    assert np.array_equal(again.drift, track.drift)
     content = bytearray(track.to_bytes())
     for at in range(0, len(content), 17):
         hostile = content.copy()

@@ -1,8 +1,8 @@
 """What refits remember: a track for each kind of release, by item ids, as arrays and as bytes.
 
 A track holds the filtered statistic per person, the variance of its noise, the frame that its
-releases are made in (bounds and offsets, frozen so that they can be compared), and a sample of
-entries of earlier releases to estimate the drift from. All of it is made of noisy releases.
+releases are made in (bounds, frozen so that they can be compared), and a sample of entries of
+earlier releases to estimate the drift from. All of it is made of noisy releases.
 """
 
 import json
@@ -24,8 +24,10 @@ __all__ = ["Memory", "Track"]
 
 Floats = NDArray[np.float64]
 _SAMPLE = 4096  # entries that the drift is estimated from
+_LAG = 2.0  # times as bad as noise: what lags behind goes on in the direction of the drift
+_OLD = 0.5  # of the precision of the releases of the best-known item
 _MUCH_GONE = 1.5  # times as many items as there are now: those that left are forgotten
-_FORMAT = "tacit-memory/1"
+_FORMAT = "tacit-memory/2"
 
 
 @dataclass
@@ -40,6 +42,12 @@ class Track:
     places: NDArray[np.int64]
     seen: Floats
     noises: list[float] = field(default_factory=list)
+    precisions: Floats = field(default_factory=lambda: np.zeros(0))
+    """For each item, the sum of 1/noise over the releases that it was in."""
+    stretched: Floats = field(default_factory=lambda: np.ones((0, 0)))
+    """By what `seen` was multiplied since, and so was the sd of its noise."""
+    sizes: Floats = field(default_factory=lambda: np.ones(0))
+    """For each item, how often it is rated: entries drift in proportion to it."""
 
     @classmethod
     def start(
@@ -49,32 +57,75 @@ class Track:
         places = _sample(shape, symmetric=axes == 2)
         values, variances = np.zeros(shape), np.full(shape, math.inf)
         seen = np.zeros((0, places.shape[1]))
-        return cls(axes, frame, list(ids), values, variances, places, seen)
+        track = cls(axes, frame, list(ids), values, variances, places, seen)
+        track.precisions, track.sizes = np.zeros(len(ids)), np.ones(len(ids))
+        track.stretched = np.ones(seen.shape)
+        return track
 
     @property
-    def drift(self) -> float:
-        """The variance by which an entry wanders from one release to the next."""
-        return drift_variance(self.seen, np.array(self.noises))
+    def drift(self) -> Floats:
+        """The variances by which entries wander from one release to the next."""
+        scales = self._scales()
+        sample = scales.ravel()[self._places_now()]
+        noises = np.reshape(self.noises, (-1, 1)) * self.stretched**2
+        return drift_variance(self.seen, noises, sample) * scales**2
 
-    def expected(self, ids: list[Any], noise: float) -> Floats:
-        """Return the variances that entries of these items will have after one more release."""
+    def expected(self, ids: list[Any], noise: float) -> float:
+        """Return the variance that will be stated after one more release of these items."""
         if not self.noises:
-            return np.full(self._shape_for(len(ids)), noise)
-        grown = self._grown(ids)
-        before = grown.variances[grown._index(ids)] + self.drift
-        return gain(before, noise) * noise
+            return noise
+        self._grow(ids)
+        aged = (self.variances + _LAG * self.drift)[self._index(ids)]
+        return self.stated(ids, gain(aged, noise) * noise)
 
     def add(self, ids: list[Any], release: Floats, noise: float) -> tuple[Floats, Floats]:
         """Take in a release of these items; return what is known of them, and its variances."""
-        grown = self._grown(ids)
-        drift, index = self.drift, grown._index(ids)
-        aged = grown.variances + drift
-        values, variances = combined(grown.values[index], aged[index], release, noise)
-        grown.values[index], aged[index] = values, variances
-        self.ids, self.values, self.variances = grown.ids, grown.values, aged
-        self._look(ids, release, noise)
+        self._grow(ids)
+        self._look(ids, release, noise)  # it tells the drift, too
+        index = self._index(ids)
+        aged = self.variances + _LAG * self.drift
+        values, variances = combined(self.values[index], aged[index], release, noise)
+        self.values[index], aged[index] = values, variances
+        self.variances = aged
+        self.precisions[self._at(ids)] += 1.0 / max(noise, 1e-300)
         self._forget(ids)
         return values, variances
+
+    def resize(self, ids: list[Any], sizes: Mapping[Any, float], *, along: bool) -> None:
+        """Tell how often items are rated by now; `along`: entries are larger by as much."""
+        self._grow(ids)
+        before = zip(self.ids, self.sizes, strict=True)
+        now = np.array([sizes.get(item, size) for item, size in before])
+        if along:
+            each = now / self.sizes
+            ratio = np.outer(each, each) if self.axes == 2 else each
+            self.values, self.variances = self.values * ratio, self.variances * ratio**2
+            sample = np.broadcast_to(ratio, self.values.shape).ravel()[self._places_now()]
+            self.seen, self.stretched = self.seen * sample, self.stretched * sample
+        self.sizes = now
+
+    def stated(self, ids: list[Any], variances: Floats) -> float:
+        """Return the variance to state for a release of these items: the mean, without new ones."""
+        return float(np.mean(variances, where=self.old(ids, variances.shape)))
+
+    def old(self, ids: list[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Return which entries are of items that were in about as many releases as any of these."""
+        if not self.axes:
+            return np.ones(shape, dtype=bool)
+        known = self.precisions[self._at(ids)]
+        long = known >= _OLD * known.max()
+        return np.broadcast_to(np.outer(long, long) if self.axes == 2 else long, shape)
+
+    def _scales(self) -> Floats:
+        """Return scales of all entries: products of the sizes of their items, and of their row."""
+        if not self.axes:
+            return np.ones(self.values.shape)
+        if self.axes == 2:
+            return np.outer(self.sizes, self.sizes)
+        if self.values.ndim == 1:
+            return self.sizes
+        rows = np.maximum(self.values.sum(axis=-1, keepdims=True), 0.0)
+        return np.asarray((rows + rows.mean()) * self.sizes)
 
     def _look(self, ids: list[Any], release: Floats, noise: float) -> None:
         """Keep a sample of a release, to tell the drift by; a symmetric one has half the noise."""
@@ -82,36 +133,37 @@ class Track:
         every[self._index(ids)] = release
         row = every.ravel()[self._places_now()] * (math.sqrt(2.0) if self.axes == 2 else 1.0)
         self.seen = np.vstack([self.seen, row[None]])[-MOST_SEEN:]
+        self.stretched = np.vstack([self.stretched, np.ones((1, row.size))])[-MOST_SEEN:]
         self.noises = [*self.noises, noise][-MOST_SEEN:]
 
     def _places_now(self) -> NDArray[np.int64]:
         """Return where the sampled entries are: they are kept as positions along the axes."""
         return np.asarray(np.ravel_multi_index(tuple(self.places), self.values.shape))
 
-    def _grown(self, ids: list[Any]) -> "Track":
-        """Return the track with room for all of these items."""
+    def _grow(self, ids: list[Any]) -> None:
+        """Make room for all of these items."""
         known = set(self.ids)
         new = [each for each in ids if each not in known] if self.axes else []
         if not new:
-            return self
-        every = [*self.ids, *new]
+            return
         pad = [(0, 0)] * (self.values.ndim - self.axes) + [(0, len(new))] * self.axes
-        values = np.pad(self.values, pad)
-        variances = np.pad(self.variances, pad, constant_values=math.inf)
-        return Track(
-            self.axes, self.frame, every, values, variances, self.places, self.seen, self.noises
-        )
+        self.ids = [*self.ids, *new]
+        self.values = np.pad(self.values, pad)
+        self.variances = np.pad(self.variances, pad, constant_values=math.inf)
+        self.precisions = np.pad(self.precisions, (0, len(new)))
+        self.sizes = np.append(self.sizes, np.full(len(new), self.sizes.mean()))
 
     def _index(self, ids: list[Any]) -> Any:
         if not self.axes:
             return ...
-        where = {each: at for at, each in enumerate(self.ids)}
-        places = np.array([where.get(each, len(self.ids)) for each in ids], dtype=np.int64)
+        places = self._at(ids)
         lead = [np.arange(size) for size in self.values.shape[: self.values.ndim - self.axes]]
         return np.ix_(*lead, *([places] * self.axes))
 
-    def _shape_for(self, count: int) -> tuple[int, ...]:
-        return (*self.values.shape[: self.values.ndim - self.axes], *([count] * self.axes))
+    def _at(self, ids: list[Any]) -> NDArray[np.int64]:
+        """Return the places of items; none if the track has no items."""
+        where = {each: at for at, each in enumerate(self.ids)}
+        return np.array([where[each] for each in ids] if self.axes else [], dtype=np.int64)
 
     def _forget(self, ids: list[Any]) -> None:
         """Drop items that are gone once they are many; the drift is then estimated anew."""
@@ -119,9 +171,12 @@ class Track:
             return
         index = self._index(ids)
         self.values, self.variances = self.values[index], self.variances[index]
+        places = self._at(ids)
+        self.precisions, self.sizes = self.precisions[places], self.sizes[places]
         self.ids = list(ids)
         self.places = _sample(self.values.shape, symmetric=self.axes == 2)
         self.seen, self.noises = np.zeros((0, self.places.shape[1])), []
+        self.stretched = np.ones(self.seen.shape)
 
     def to_bytes(self) -> bytes:
         """Return the track as a safetensors file."""
@@ -135,6 +190,9 @@ class Track:
             "variances": self.variances.ravel()[:1] if alike else self.variances,
             "places": self.places,
             "seen": self.seen,
+            "stretched": self.stretched,
+            "precisions": self.precisions,
+            "sizes": self.sizes,
         }
         packed = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         return to_bytes(packed, metadata={"tacit": json.dumps(head)})
@@ -162,11 +220,19 @@ class Track:
         fits = fits and axes in (0, 1, 2) and len(set(ids)) == len(ids)
         fits = fits and shape[len(shape) - axes :] == (len(ids),) * axes
         seen, noises = np.array(arrays["seen"], dtype=np.float64), list(head["noises"])
-        fits = fits and seen.shape == (len(noises), places.shape[1])
-        if not (fits and len(places) == len(shape) and np.isfinite(values).all()):
+        precisions = np.array(arrays["precisions"], dtype=np.float64)
+        sizes = np.array(arrays["sizes"], dtype=np.float64)
+        stretched = np.array(arrays["stretched"], dtype=np.float64)
+        fits = fits and seen.shape == stretched.shape == (len(noises), places.shape[1])
+        fits = fits and precisions.shape == sizes.shape == (len(ids),) and bool(np.all(sizes > 0))
+        finite = all(np.isfinite(each).all() for each in (values, precisions, sizes, stretched))
+        if not (fits and finite and len(places) == len(shape)):
             raise ValueError
         np.ravel_multi_index(tuple(places), shape)  # a ValueError if one is outside
-        return cls(axes, dict(head["frame"]), ids, values, variances, places, seen, noises)
+        frame = dict(head["frame"])
+        track = cls(axes, frame, ids, values, variances, places, seen, noises, precisions)
+        track.stretched, track.sizes = stretched, sizes
+        return track
 
 
 class Memory:

@@ -71,10 +71,12 @@ class Remembering(Mechanism):
         drawn *= scale
         if release.kind is ReleaseKind.FACTOR_MOMENTS:
             drawn /= math.sqrt(2.0)  # off the diagonal, as tracks of these are kept
-            told = math.sqrt(2.0 * float(np.median(track.expected([], (drawn / self._users) ** 2))))
+            told = math.sqrt(2.0 * track.expected([], (drawn / self._users) ** 2))
             return self._users * told
-        expected = track.expected(self._items_of(track, release), (drawn / self._users) ** 2)
-        return self._coarser(release, self._users * math.sqrt(float(np.median(expected))))
+        ids = self._items_of(track, release)
+        self._resize(release.kind, track, ids)
+        expected = track.expected(ids, (drawn / self._users) ** 2)
+        return self._coarser(release, self._users * math.sqrt(expected))
 
     def release(self, release: Release, statistic: Statistic) -> Floats:
         """Make a release in its frame, and return it with all that is remembered."""
@@ -96,11 +98,26 @@ class Remembering(Mechanism):
         if track is None or track.frame != frame:
             track = Track.start(axes, frame, ids, drawn.shape)
             self._memory.tracks[name] = track
+        self._resize(release.kind, track, ids)
         values, variances = track.add(ids, drawn / self._users, (sd / self._users) ** 2)
-        usual = float(np.median(variances))
+        usual = track.stated(ids, variances)
         self._made[name] = self._users * math.sqrt(usual)
         even = np.sqrt(usual / np.maximum(variances, max(usual, 1e-300)))
-        return np.asarray(self._users * values * even)
+        return np.asarray(self._users * values * np.where(track.old(ids, values.shape), 1.0, even))
+
+    def _resize(self, kind: ReleaseKind, track: Track, ids: list[Any]) -> None:
+        """Tell a track how often items are rated, as far as it is known, each plus the average.
+
+        A sum over the users of an item is larger if there are more of them, and drifts in
+        proportion to them. The average lets an item that is hardly rated become popular.
+        """
+        counts = self._memory.tracks.get(ReleaseKind.ITEM_WEIGHTS.value)
+        if counts is None or not track.axes or not counts.noises:
+            return
+        weights = np.maximum(counts.values.reshape(-1, len(counts.ids)).sum(axis=0), 0.0)
+        if weights.any():
+            sizes = dict(zip(counts.ids, weights + weights.mean(), strict=True))
+            track.resize(ids, sizes, along=kind is not ReleaseKind.ITEM_WEIGHTS)
 
     def _spreads(self, release: Release, statistic: Any) -> Floats:
         """Spreads are always of the same form."""
@@ -159,30 +176,12 @@ class Remembering(Mechanism):
         return np.asarray(found + shift * left * weights)
 
     def _moment(self, release: Release, statistic: Any) -> Floats:
-        """A second moment about other means is less by what these explain."""
+        """A second moment is about the means of its own time: when these drift, it does not."""
         bounds, frame = statistic.bounds, self._frame(release, statistic.bounds)
-        about = dict(frame.setdefault("offsets", []))
-        about = {str(key): value for key, value in about.items()}
-        keys = [str(each) for each in self._ids]
-        offsets = np.array(
-            [about.get(key, now) for key, now in zip(keys, bounds.offsets, strict=True)]
-        )
-        frozen = replace(
-            bounds, offsets=offsets, norm=frame["norm"], bias_shrinkage=frame["shrinkage"]
-        )
+        frozen = replace(bounds, norm=frame["norm"], bias_shrinkage=frame["shrinkage"])
         framed = replace(statistic, bounds=frozen, bound=frame["norm"])
-        ids = self._known(statistic)
-        found = self._together(release, framed, [self._ids[at] for at in ids], frame)
-        frame["offsets"] = list((about | dict(zip(keys, map(float, offsets), strict=True))).items())
-        gap = bounds.offsets - offsets
-        rated = self._rated
-        if rated is None:
-            return found
-        gap = (gap - float(rated.shares @ gap))[ids]
-        rated = rated.among(ids)
-        explained = rated.pairs() * np.outer(gap, gap)
-        np.fill_diagonal(explained, rated.inverse_counts * gap**2)
-        return np.asarray(found - explained)
+        ids = [self._ids[at] for at in self._known(statistic)]
+        return self._together(release, framed, ids, frame)
 
     def _pairs(self, release: Release, statistic: Any) -> Floats:
         """Co-occurrences are always of the same form."""
@@ -209,7 +208,7 @@ class Remembering(Mechanism):
             track.add([], drawn / self._users * (sd / self._made[release.name]), noise)
         else:
             values, variances = track.add([], drawn / self._users, noise)
-            self._made[release.name] = self._users * math.sqrt(2.0 * float(np.median(variances)))
+            self._made[release.name] = self._users * math.sqrt(2.0 * track.stated([], variances))
             found = self._users * values
         keys = [str(each) for each in self._ids]
         track.frame |= {"ids": keys, "choice": here[0].tolist(), "factors": here[1].tolist()}
