@@ -4,6 +4,8 @@ Each test is about one comparison or constant that a systematic mutant changed u
 """
 
 import math
+from dataclasses import replace
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 import mpmath
@@ -112,6 +114,38 @@ def test_an_epsilon_that_is_above_the_claim_by_its_rounding_holds(
     for found, holds in ((1.0 + 1e-9, True), (1.0 + 1.001e-9, False)):
         monkeypatch.setattr(Certificate, "exact_epsilon", property(lambda _, x=found: x))
         assert certificate((1.0, 100.0)).verify().holds is holds
+
+
+@pytest.mark.parametrize("cost", [0.04, 0.25, 4.0])
+def test_what_rests_on_earlier_releases_claims_what_all_of_them_cost(cost: float) -> None:
+    """Epsilon is that of all releases together, with six digits, rounded up."""
+    own = certificate((1.0, 100.0), epsilon=0.1)
+    told = own.resting_on(cost)
+    assert told.releases[0].release.kind is ReleaseKind.EARLIER_REFITS
+    assert told.releases[1:] == own.releases
+    assert told.mu**2 == pytest.approx(cost + 1e-4)
+    exact = Decimal(epsilon_of(told.mu, 1e-6))
+    digits = Decimal(1).scaleb(exact.adjusted() - 5)
+    assert told.budget == PrivacyBudget(float(exact.quantize(digits, ROUND_CEILING)), 1e-6)
+    assert told.verify().problems == own.verify().problems
+
+
+def test_what_rests_on_nothing_earlier_or_claims_more_keeps_its_claim() -> None:
+    own, exact = certificate((1.0, 100.0), epsilon=9.0), Certificate(None, (), {})
+    assert own.resting_on(0.0) is own
+    assert exact.resting_on(1.0) is exact
+    assert own.resting_on(0.25).budget == own.budget
+
+
+def test_what_is_not_private_promises_nothing_and_has_no_grade() -> None:
+    own = certificate((1.0, 100.0))
+    assert own.grade is not Grade.NONE
+    assert own.budget is not None
+    assert own.promise() == promise_module.promise(own.budget, own.mu)
+    repeatable = replace(own, reasons_not_private=("its noise can be repeated",))
+    for other in (repeatable, Certificate(None, (), {})):
+        assert other.grade is Grade.NONE
+        assert "NOT PRIVATE" in other.promise()[0]
 
 
 def test_a_run_of_releases_says_that_its_cost_is_each() -> None:

@@ -42,6 +42,16 @@ def test_every_kind_has_a_sentence_of_its_own() -> None:
     assert len(set(WHY.values())) == len(ReleaseKind)
 
 
+def test_every_release_is_told_with_the_sentence_of_its_kind() -> None:
+    model = tacit.fit(ratings_for(2), tacit.Moments(), epsilon=1.0, noise_seed_unsafe=4)
+    kinds = {entry.release.kind for entry in model.certificate.releases}
+    assert len(kinds) > 2
+    text = model.explain()
+    assert [kind for kind in ReleaseKind if WHY[kind] in text] == [
+        kind for kind in ReleaseKind if kind in kinds
+    ]
+
+
 @pytest.mark.parametrize("name", VARIANTS)
 def test_under_much_noise_nothing_is_claimed_that_is_not_known(name: str) -> None:
     config = VARIANTS[name]

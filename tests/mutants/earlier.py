@@ -1,22 +1,23 @@
-"""What is as it was when all mutants were last run: python -m tests.mutants.earlier COMMIT.
+"""What is as it was when its mutants were last run: python -m tests.mutants.earlier COMMIT.
 
 A mutant of a definition that has not changed since is the mutant that was run then. Names of
-modules may have changed, and what is said in docstrings; code has not. The digests of all
-definitions of that commit are in earlier.json, so that the history need not be at hand.
+modules may have changed, and what is said in docstrings; code has not. earlier.json has the digest
+of every definition whose mutants have all been run, with the commit at which that was, so that
+neither the history nor the results need be at hand.
 """
 
 import ast
 import json
-import subprocess
 import sys
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from tests.mutants.generated import CONFIG, Change, first_line
-from tests.mutants.mutant import ROOT, SOURCE
+from tests.mutants.mutant import SOURCE
 
 PLACE = Path(__file__).parent / "earlier.json"
+FILES = [file for group in CONFIG["tacit"]["groups"].values() for file in group["files"]]
 
 
 def digests(source: str) -> dict[str, str]:
@@ -40,50 +41,70 @@ def _name(statement: ast.stmt) -> str:
 
 
 @cache
-def _known() -> set[str]:
-    return set(json.loads(PLACE.read_text())["digests"])
+def known() -> dict[str, str]:
+    """The commit at which all mutants of a definition were run, by its digest."""
+    return dict(json.loads(PLACE.read_text()))
 
 
 @cache
 def unchanged_lines(file: str) -> frozenset[int]:
     """The lines of a file that belong to definitions that are as they were."""
+    parts = (lines for digest, lines in definitions(file) if digest in known())
+    return frozenset(number for lines in parts for number in lines)
+
+
+def definitions(file: str) -> list[tuple[str, range]]:
+    """The digest and the lines of every statement of a module, but imports."""
     source = (SOURCE / file).read_text()
-    same = {name for name, digest in digests(source).items() if digest in _known()}
-    lines = (
-        range(first_line(each), (each.end_lineno or each.lineno) + 1)
+    found = digests(source)
+    return [
+        (found[_name(each)], range(first_line(each), (each.end_lineno or each.lineno) + 1))
         for each in ast.parse(source).body
-        if _as_compared(each) in same
-    )
-    return frozenset(number for part in lines for number in part)
-
-
-def _as_compared(statement: ast.stmt) -> str:
-    return "" if isinstance(statement, ast.Import | ast.ImportFrom) else _name(statement)
+        if _name(each) in found
+    ]
 
 
 def is_as_it_was(change: Change) -> bool:
-    """Whether a mutant was among those that were all run at that commit."""
+    """Whether a mutant is of a definition whose mutants were all run before."""
     return change.line in unchanged_lines(change.file)
 
 
+Place = tuple[str, int]
+"""A file and a line of it."""
+
+
+def noted(commit: str, ran: set[Place], others: set[Place], alive: set[Place]) -> dict[str, str]:
+    """The commit at which all mutants of each definition were run: this one, or one before.
+
+    Args:
+        commit: the code as it is.
+        ran: where mutants are that were run on it, and were killed or are harmless.
+        others: where there are mutants that were not.
+        alive: those of them that survive.
+    """
+    found = {}
+    for file in FILES:
+        for digest, lines in definitions(file):
+            places = {(file, line) for line in lines}
+            if places & ran and not places & others:
+                found[digest] = commit
+            elif digest in known() and not places & alive:
+                found[digest] = known()[digest]
+    return found
+
+
 def main(commit: str) -> None:
-    """Note the definitions of all files that are mutated, wherever they were at a commit."""
+    """Write down what is known after a run on the code as it is at a commit."""
+    from tests.mutants.report import EARLIER, SURVIVED, found
 
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True,
-                              text=True).stdout  # fmt: skip
-
-    names = {
-        Path(file).name for group in CONFIG["tacit"]["groups"].values() for file in group["files"]
-    }
-    names.add("local.py")
-    rooms = ("src/tacit/private", "src/tacit/kernels", "src/tacit/accounting", "src/tacit/engines")
-    files = git("ls-tree", "-r", "--name-only", commit, "src/tacit").split()
-    found: set[str] = set()
-    for file in files:
-        if Path(file).name in names and (file.startswith(rooms) or file.count("/") == 2):
-            found |= set(digests(git("show", f"{commit}:{file}")).values())
-    PLACE.write_text(json.dumps({"commit": commit, "digests": sorted(found)}, indent=1) + "\n")
+    ran, others, alive = set(), set(), set()
+    for one in found():
+        now = one.is_settled and one.outcome != EARLIER
+        (ran if now else others).add((one.file, one.line))
+        if one.outcome == SURVIVED and not one.reason:
+            alive.add((one.file, one.line))
+    text = json.dumps(noted(commit, ran, others, alive), indent=1, sort_keys=True)
+    PLACE.write_text(text + "\n")
 
 
 if __name__ == "__main__":

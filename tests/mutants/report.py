@@ -27,9 +27,15 @@ class Found(NamedTuple):
     """One mutant and what came of it: "" if it was not run."""
 
     file: str
+    line: int
     key: str
     outcome: str
     reason: str
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it was run, now or before, and was killed or is harmless."""
+        return self.outcome not in ("", AT_IMPORT, SURVIVED) or bool(self.reason)
 
 
 def found() -> list[Found]:
@@ -45,7 +51,7 @@ def found() -> list[Found]:
                 in_error = change.in_error and outcome == SURVIVED
                 survived = outcome in (SURVIVED, EARLIER)
                 reason = reason_of(change.key, in_error) if survived else ""
-                everything.append(Found(file, change.key, outcome, reason))
+                everything.append(Found(file, change.line, change.key, outcome, reason))
     return everything
 
 

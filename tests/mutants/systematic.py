@@ -193,6 +193,8 @@ def import_loops(group: str) -> None:
     for name in (name for name in kernels if name not in plain):
         import_module(f"tacit.{name}")
     _compile_lanes()
+    if "trusted.exact_normal" not in plain:
+        _draw_noise()
     numba.config.DISABLE_JIT = True
     for name in plain:
         import_module(f"tacit.{name}")
@@ -215,6 +217,13 @@ def _compile_lanes() -> None:
             dot(one, other)
             for two in singles:
                 two_dots(one, two, other)
+
+
+def _draw_noise() -> None:
+    """Load the sampler's loops once, for all forks: that takes longer than most tests."""
+    from tacit.trusted.sampler import SystemNoise, floor_normals
+
+    floor_normals(SystemNoise(), 1, 40)
 
 
 def import_mutant(group: str, change: Change, ran: list[Ran]) -> None:

@@ -7,7 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.mutants.earlier import digests
+from tests.mutants import earlier
+from tests.mutants.earlier import definitions, digests, noted
 from tests.mutants.generated import CONFIG, changes_of
 from tests.mutants.installing import install
 from tests.mutants.mutant import SOURCE
@@ -107,3 +108,15 @@ def test_what_is_as_it_was_is_told_by_its_code_alone() -> None:
     for old, new in (("= 3", "= 4"), ("= 1", "= 2"), ("x +", "x -")):
         changed = digests(source.replace(old, new))
         assert len(set(changed.values()) - set(same.values())) == 1
+
+
+def test_a_definition_is_noted_if_all_its_mutants_were_run_and_none_survives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = "accounting/ledger.py"
+    (a, in_a), (b, in_b), (c, in_c), (d, _) = definitions(file)[-4:]
+    monkeypatch.setattr(earlier, "FILES", [file])
+    monkeypatch.setattr(earlier, "known", lambda: dict.fromkeys((b, c, d), "before"))
+    ran = {(file, lines[0]) for lines in (in_a, in_b, in_c)}
+    not_run, alive = {(file, in_b[-1])}, {(file, in_c[-1])}
+    assert noted("now", ran, not_run | alive, alive) == {a: "now", b: "before", d: "before"}

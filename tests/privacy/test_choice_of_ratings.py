@@ -58,6 +58,7 @@ from tacit.trusted.statistics import (
     UserCount,
     UserMoments,
 )
+from tacit.trusted.views import ChosenItems, NotHeldOut, seen
 
 LONG = 300
 
@@ -267,6 +268,19 @@ def test_chosen_items_are_numbered_anew(titles: list[str] | None) -> None:
     else:
         assert found.catalogue.titles is not None
         assert found.catalogue.titles.to_list() == ["item 1", "item 3", "item 5"]
+
+
+def test_a_view_of_ratings_in_memory_is_applied_at_once() -> None:
+    ratings = made([0, 2, 3], [0, 3, 1], [1.0, 2.0, 3.0])
+    found = seen(ratings, ChosenItems(np.array([1, 3])))
+    assert isinstance(found, Ratings)
+    assert found.items.tolist() == [1, 0]
+
+
+def test_views_cannot_be_changed_and_only_those_without_arrays_are_compared() -> None:
+    for view, eq in ((ChosenItems, False), (NotHeldOut, True)):
+        settings = view.__dataclass_params__  # type: ignore[attr-defined]
+        assert (settings.frozen, settings.eq) == (True, eq)
 
 
 # Descriptions

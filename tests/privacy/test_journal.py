@@ -1,6 +1,7 @@
 """The journal and the mechanism in what no fit shows: what is synced, swept, watched, refused."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,18 @@ def test_a_journal_says_of_which_version_it_is(tmp_path: Path) -> None:
     (tmp_path / "fit.json").write_text(json.dumps(about | {"version": "1"}))
     with pytest.raises(CheckpointError, match="differs in version"):
         Journal(tmp_path, {"ratings": "x"})
+
+
+def test_a_journal_makes_its_folder_and_is_for_its_owner_only(tmp_path: Path) -> None:
+    folder, usual = tmp_path / "new" / "folder", os.umask(0o022)
+    try:
+        journal = Journal(folder, {})
+        journal.write(1, ENTRY, np.arange(3.0))
+        journal.close()
+    finally:
+        os.umask(usual)
+    private = [folder, folder / "fit.json", folder / "release-0001.safetensors"]
+    assert [path.stat().st_mode & 0o077 for path in private] == [0, 0, 0]
 
 
 def test_what_was_cut_short_is_swept_away_and_the_folder_synced(

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -219,6 +220,14 @@ def test_a_unit_that_has_lost_its_digits_is_refused(peak: float) -> None:
     assert unit * 2.0**bits == sd
 
 
+def test_the_smallest_unit_with_all_its_digits_is_allowed() -> None:
+    """The twin: the least normal number itself, on the finest grid."""
+    peak = sys.float_info.min * 2.0**40
+    bound = Sensitivity(peak, 2 * peak)
+    unit, bits, sd = grid_of(Silence(max_entry=peak, sensitivity=bound, term_bits=40))
+    assert unit * 2.0**bits == sd
+
+
 def test_as_many_users_as_sums_have_room_for() -> None:
     ledger = Ledger(tacit.PrivacyBudget(1.0, neighbours="add_remove"))
     entry = ledger.reserve(named("r"), BOUND, 1.0)
@@ -247,6 +256,30 @@ def test_a_symmetric_sum_is_averaged_with_its_transpose() -> None:
     mechanism = Mechanism(LoudEngine(), ledger, SeededNoiseUnsafe(1))  # type: ignore[arg-type]
     found = mechanism.release(named("r"), Silence(shape=(2, 2), max_entry=1.0, term_bits=0))  # type: ignore[arg-type]
     assert (found == [[1.0, 1.5], [1.5, 1.0]]).all()
+
+
+def test_the_noise_of_a_release_does_not_depend_on_what_was_drawn_before() -> None:
+    """Every release starts a stream of its own: a fit that goes on draws what it would have."""
+
+    def second(size: int) -> np.ndarray:
+        ledger = Ledger(tacit.PrivacyBudget(1.0))
+        mechanism = Mechanism(SilentEngine(), ledger, SeededNoiseUnsafe(1))  # type: ignore[arg-type]
+        for name in ("a", "b"):
+            ledger.reserve(named(name), BOUND, 0.5)
+        mechanism.release(named("a"), Silence(shape=(size,), symmetric=False))  # type: ignore[arg-type]
+        return mechanism.release(named("b"), Silence(shape=(3,), symmetric=False))  # type: ignore[arg-type]
+
+    assert np.array_equal(second(1), second(7))
+
+
+def test_shares_that_are_divided_otherwise_are_those_of_the_ledger() -> None:
+    ledger = Ledger(tacit.PrivacyBudget(1.0))
+    mechanism = Mechanism(SilentEngine(), ledger, SeededNoiseUnsafe(1))  # type: ignore[arg-type]
+    for name in ("a", "b"):
+        ledger.reserve(named(name), BOUND, 0.5, scaled=True)
+    before = mechanism.noise_sd(named("a"))
+    mechanism.redivide({named("a"): 0.2, named("b"): 0.8})
+    assert mechanism.noise_sd(named("a")) == pytest.approx(before * (0.5 / 0.2) ** 0.5)
 
 
 def test_progress_is_told_of_every_release() -> None:
