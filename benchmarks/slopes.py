@@ -1,6 +1,6 @@
 """How the processor time of a fit grows with users, items, ratings and rounds.
 
-    python benchmarks/slopes.py [--users 20000] [--repeats 3]
+    python benchmarks/slopes.py [--users 20000] [--turns 3]
 
 One thing is doubled twice, all else stays; the slope is that of the line through the logarithms of
 the best processor times. 1 is linear. Rounds are those of exact Frank-Wolfe; the rest is measured
@@ -9,10 +9,11 @@ on Frank-Wolfe with 3 rounds and on the default method.
 
 import argparse
 import time
-from typing import Any
+from functools import partial
 
 import numpy as np
 import polars as pl
+from growth import seconds, slope
 
 import tacit
 
@@ -32,25 +33,13 @@ def made(users: int, items: int, per_user: int) -> tacit.Ratings:
     )
 
 
-def seconds(ratings: tacit.Ratings, method: Any, repeats: int) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        tacit.fit(ratings, method, epsilon=1.0)
-        times.append(time.process_time() - start)
-    return min(times)
-
-
-def slope(sizes: list[int], times: list[float]) -> float:
-    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--users", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     users = options.users
+    timed = partial(seconds, turns=options.turns, clock=time.process_time)
     methods = {"frank-wolfe, 3 rounds": tacit.FrankWolfe(rounds=3), "default": None}
     grid: dict[str, list[tuple[int, tuple[int, int, int]]]] = {
         "users": [(k, (k * users, 400, 40)) for k in (1, 2, 4)],
@@ -62,12 +51,12 @@ def main() -> None:
     for name, method in methods.items():
         tacit.fit(made(500, 400, 40), method, epsilon=1.0)
         for what, cases in grid.items():
-            times = [seconds(made(*shape), method, options.repeats) for _, shape in cases]
+            times = [timed(made(*shape), method) for _, shape in cases]
             shown = ", ".join(f"{value:.2f}" for value in times)
             found = slope([k for k, _ in cases], times)
             print(f"| {what}, 1x 2x 4x | {name} | {shown} | {found:.2f} |", flush=True)
     ratings, rounds = made(2 * users, 400, 40), [3, 6, 12]
-    times = [seconds(ratings, tacit.FrankWolfe(rounds=k), options.repeats) for k in rounds]
+    times = [timed(ratings, tacit.FrankWolfe(rounds=k)) for k in rounds]
     shown = ", ".join(f"{value:.2f}" for value in times)
     print(f"| rounds, 3 6 12 | frank-wolfe | {shown} | {slope(rounds, times):.2f} |")
 

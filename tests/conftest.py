@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import typer.main
 
 import tacit
 from tacit.accounting.release import Release, ReleaseKind
@@ -68,6 +69,14 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_command_line() -> Iterator[None]:
+    """What verbs and options there are is worked out once, not for each command that is tried."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
         yield
 
 

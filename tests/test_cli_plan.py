@@ -13,6 +13,7 @@ from tacit.reporting import plan_figure
 from tacit.research.theory import expectation
 from tacit.research.theory.expectation import STARTS_FROM_MOMENTS
 from tacit.research.theory.forecast import forecast
+from tests.support.cases import slow
 
 Run = Callable[..., tuple[int, str, str]]
 ASKED = ("--users", 500_000, "--items", 400, "--epsilon", 0.5)
@@ -105,7 +106,7 @@ def test_a_simulation_stands_beside_the_forecast(plan: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "few", [("--users", 100, "--items", 400, "--epsilon", 1), (*ASKED[:4], "--epsilon", 30)]
+    "few", [("--users", 100, "--items", 400, "--epsilon", 1), slow((*ASKED[:4], "--epsilon", 30))]
 )
 def test_where_the_bounds_do_not_apply_there_is_a_forecast(
     plan: Run, few: tuple[object, ...]

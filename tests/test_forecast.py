@@ -20,6 +20,7 @@ from tacit.research.theory import Case, Tastes, expect, forecast
 from tacit.research.theory.forecast import Regression, ridge_errors
 from tacit.research.theory.spiked import Noise
 from tacit.research.theory.tastes import make_audience
+from tests.support.cases import slow
 
 STARS = (0.5, 5.0)
 CASE = Case(
@@ -150,8 +151,8 @@ def test_cutting_off_at_the_range_agrees_with_drawing() -> None:
 
 
 @pytest.mark.parametrize("users", [2, 10**10])
-@pytest.mark.parametrize(("items", "per_user"), [(2, 1), (2, 2), (5000, 1), (5000, 700)])
-@pytest.mark.parametrize("epsilon", [1e-6, 50.0, None])
+@pytest.mark.parametrize(("items", "per_user"), [(2, 1), slow(2, 2), slow(5000, 1), (5000, 700)])
+@pytest.mark.parametrize("epsilon", [1e-6, slow(50.0), None])
 def test_the_ends_of_the_range_give_numbers(
     users: int, items: int, per_user: int, epsilon: float | None
 ) -> None:

@@ -15,6 +15,7 @@ from tacit.evaluation import evaluate
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistics import ResidualCovariance
 from tests.conftest import spy_on_sums
+from tests.support.cases import slow
 
 ITEMS = 120
 KNOWN = 40
@@ -109,8 +110,15 @@ class TestBeyondTheMatrix:
         assert rule.offsets @ rule.factors == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", [tacit.Moments, tacit.Interactions])
-@pytest.mark.parametrize("eigen", ["auto", "block"])
+@pytest.mark.parametrize(
+    ("kind", "eigen"),
+    [
+        (tacit.Moments, "auto"),
+        (tacit.Interactions, "block"),
+        slow(tacit.Moments, "block"),
+        slow(tacit.Interactions, "auto"),
+    ],
+)
 def test_nothing_is_items_by_items_where_there_are_very_many(
     kind: Any, eigen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,9 +66,9 @@ def test_every_flipped_bit_is_noticed(step: int, small: bytes, tmp_path: Path) -
 
 
 def test_without_a_digest_flips_go_unnoticed(small: bytes, tmp_path: Path) -> None:
-    """The twin: the same model in format 1 hides hundreds of them."""
+    """The twin: the same model in format 1 hides hundreds of them; a third is tried."""
     old = without_digest(small)
-    assert len(flips_unnoticed(old, range(3, 8 * len(old), 9), tmp_path / "x.tacit")) > 100
+    assert len(flips_unnoticed(old, range(3, 8 * len(old), 27), tmp_path / "x.tacit")) > 33
 
 
 def mutants_unnoticed(contents: list[bytes], count: int, path: Path) -> list[int]:

@@ -5,6 +5,7 @@ its sensitivities are in privacy/test_sensitivity_moments.
 """
 
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +28,7 @@ from tacit.estimation.spiked_covariance import (
 from tacit.evaluation import calibrate, evaluate, user_mean_accuracy
 from tacit.trusted.mechanism import Mechanism
 from tests.conftest import ratings_for
+from tests.support.cases import slow
 from tests.support.hostile import FAMILIES, Split, top_end
 from tests.support.recorded import recorded_noise
 
@@ -333,15 +335,15 @@ def drawn(family: str, users: int, draw: int) -> tuple[Split, float]:
     return split, user_mean_accuracy(split.train, split.test).rmse
 
 
-def excess(family: str, users: int, epsilon: float | None, draws: int) -> np.ndarray:
+def excess(family: str, users: int, epsilon: float | None, draws: Iterable[int]) -> np.ndarray:
     """By how much a fit's RMSE is above 1.005 times that of own means, for each draw."""
-    over = np.empty(draws)
-    for draw in range(draws):
+    over = []
+    for draw in draws:
         split, own = drawn(family, users, draw)
         found = evaluate(fitted(split, epsilon, draw), split.train, split.test).rmse
         width = split.train.rating_range[1] - split.train.rating_range[0]
-        over[draw] = found - LIMIT * own - (0.01 * width if family in EXACT else 0.0)
-    return over
+        over.append(found - LIMIT * own - (0.01 * width if family in EXACT else 0.0))
+    return np.array(over)
 
 
 def too_much(over: np.ndarray) -> bool:
@@ -353,19 +355,31 @@ def too_much(over: np.ndarray) -> bool:
     return bool(over.mean() > 2.6 * over.std(ddof=1) / math.sqrt(over.size) + 1e-9)
 
 
+def is_worse(family: str, users: int, epsilon: float | None, draws: int) -> bool:
+    """Whether a cell is above the limit; a quarter of the draws is enough for one far below it.
+
+    For a cell at the limit that is a chance of one in 70 with ten draws, one in 33 with five.
+    """
+    few = min(max(draws // 4, 5), draws)
+    over = excess(family, users, epsilon, range(few))
+    if too_much(-over):
+        return False
+    return too_much(np.append(over, excess(family, users, epsilon, range(few, draws))))
+
+
 QUICK = [(3, 0.01), (3, None), (20, 0.1), (20, 10.0), (200, 1.0)]
-DISTINCT = ["equal", "own_constants", "one_each", "two_items", "thumbs", "nothing"]
+DISTINCT = ["equal", "own_constants", "two_items", "nothing", "thumbs", "one_each"]
 """Families that went wrong in ways of their own; the whole grid below has all of them."""
 
 
-@pytest.mark.parametrize("family", DISTINCT)
+@pytest.mark.parametrize("family", [*DISTINCT[:4], *map(slow, DISTINCT[4:])])
 def test_it_is_hardly_ever_worse_than_ones_own_mean(family: str) -> None:
     """By half a percent at the most, on average over draws; where that has no error, by 1 % of
 
     the range.
     """
     draws = {3: 4, 20: 4, 200: 3}
-    worse = [cell for cell in QUICK if too_much(excess(family, *cell, draws[cell[0]]))]
+    worse = [cell for cell in QUICK if is_worse(family, *cell, draws[cell[0]])]
     assert worse == []
 
 
@@ -376,7 +390,7 @@ def test_it_is_hardly_ever_worse_than_ones_own_mean_on_the_whole_grid(
     family: str, users: int
 ) -> None:
     draws = {3: 40, 20: 24, 200: 10, 2000: 4}[users]
-    worse = [epsilon for epsilon in EPSILONS if too_much(excess(family, users, epsilon, draws))]
+    worse = [epsilon for epsilon in EPSILONS if is_worse(family, users, epsilon, draws)]
     assert worse == []
 
 
@@ -389,8 +403,8 @@ def test_a_method_that_is_two_percent_worse_would_be_noticed(
         return shrunk(measured, np.zeros_like(measured), 0.01)
 
     monkeypatch.setattr(moments_module, "shrunk", trusting)
-    assert too_much(excess("levels", 20, 0.1, 6))
-    assert too_much(excess("top_end", 20, 0.1, 6))
+    assert too_much(excess("levels", 20, 0.1, range(6)))
+    assert too_much(excess("top_end", 20, 0.1, range(6)))
 
 
 def test_three_users_at_one_end_without_noise_are_no_trouble() -> None:

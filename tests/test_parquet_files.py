@@ -13,6 +13,7 @@ from tacit import _parallel
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.errors import DataError
+from tests.support.cases import slow
 
 STARS = (0.5, 5.0)
 PLAIN = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64}
@@ -45,12 +46,13 @@ def assert_same(path: Path, frame: pl.DataFrame, **options: Any) -> None:
 
 @pytest.mark.parametrize("duplicates", ["last", "mean"])
 @pytest.mark.parametrize("catalogue", [None, Catalogue([9, 2, 5, 0, 77]), Catalogue(["2", "3"])])
+@pytest.mark.parametrize("examples", [8, slow(50)])
 def test_a_file_gives_the_same_as_a_frame(
-    tmp_path: Path, catalogue: Catalogue | None, duplicates: str
+    tmp_path: Path, catalogue: Catalogue | None, duplicates: str, examples: int
 ) -> None:
     ratings = st.tuples(st.integers(-3, 9), st.integers(0, 12), st.integers(1, 10))
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=examples, deadline=None)
     @given(st.lists(ratings, min_size=1, max_size=60))
     def assert_agrees(drawn: list[tuple[int, int, int]]) -> None:
         triples = [(-9, 2, 1.0), (-9, 3, 1.0), *((u, i, v / 2) for u, i, v in drawn), (99, 2, 5.0)]

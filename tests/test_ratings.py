@@ -23,6 +23,7 @@ from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Columns, Ratings
 from tacit.datasets import RATING_RANGES, rating_range_of
 from tacit.errors import ConfigError, DataError, PrivacyError, UnknownItemsError
+from tests.support.cases import slow
 
 STARS = (0.5, 5.0)
 Dense = dict[Any, dict[Any, float]]
@@ -94,10 +95,11 @@ def many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("many_pieces")
 @pytest.mark.parametrize("rule", ["last", "mean"])
 @pytest.mark.parametrize("kind", sorted(IDS))
-def test_rows_agree_with_a_plain_reference(kind: str, rule: str) -> None:
+@pytest.mark.parametrize("examples", [8, slow(50)])
+def test_rows_agree_with_a_plain_reference(kind: str, rule: str, examples: int) -> None:
     values = st.integers(1, 10).map(lambda half: half / 2)
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=examples, deadline=None)
     @given(st.lists(st.tuples(IDS[kind], IDS[kind], values), min_size=2, max_size=80))
     def assert_agrees(triples: list[tuple[Any, Any, float]]) -> None:
         expected = reference(triples, rule)

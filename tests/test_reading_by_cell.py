@@ -15,6 +15,7 @@ from tacit.data.readers import text as text_reader
 from tacit.data.readers.registry import read_file
 from tacit.data.tables import column_of
 from tacit.errors import DataError
+from tests.support.cases import slow
 
 RANGE = (1.0, 5.0)
 SEPARATORS = {"r.csv": ",", "r.tsv": "\t", "r.dat": "::"}
@@ -60,7 +61,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 @pytest.mark.usefixtures("size")
-@pytest.mark.parametrize("name", SEPARATORS)
+@pytest.mark.parametrize("name", ["r.csv", slow("r.tsv"), slow("r.dat")])
 @pytest.mark.parametrize("written", ["{}", "{}.0"])
 def test_what_one_person_writes_changes_nobody_elses_row(
     tmp_path: Path, name: str, written: str
@@ -85,7 +86,7 @@ def test_what_one_person_writes_changes_nobody_elses_row(
 
 
 @pytest.mark.usefixtures("size")
-@pytest.mark.parametrize("name", SEPARATORS)
+@pytest.mark.parametrize("name", ["r.csv", slow("r.tsv"), slow("r.dat")])
 def test_what_one_person_is_called_changes_nobody_elses_id(tmp_path: Path, name: str) -> None:
     """The attack that was found: 40 users or 79, as one more is called 7 or x."""
     catalogue = Catalogue(["a", "b"])

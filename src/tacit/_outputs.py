@@ -18,6 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+from tacit._damaged import MALFORMED
 from tacit.errors import ConfigError
 
 __all__ = ["Kind", "Output", "check_outputs", "check_replaceable", "is_of_kind"]
@@ -114,7 +115,7 @@ def is_of_kind(path: Path, kind: Kind) -> bool:
     try:
         with path.open("rb") as file:
             return _RECOGNISED[kind](file.read(_HEAD), path)
-    except (OSError, *_NOT_JSON):
+    except (OSError, *MALFORMED):
         return False
 
 
@@ -145,7 +146,6 @@ def _is_results(head: bytes, _path: Path) -> bool:
     return page in head or head.startswith(table)
 
 
-_NOT_JSON = (ValueError, LookupError, TypeError, RecursionError)
 _RECOGNISED: dict[Kind, Callable[[bytes, Path], bool]] = {
     Kind.MODEL: _is_model,
     Kind.REPORT: lambda head, _: b"<title>tacit: privacy and accuracy report</title>" in head,

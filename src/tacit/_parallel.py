@@ -51,12 +51,13 @@ def spans_of(starts: NDArray[np.int64]) -> list[tuple[int, int]]:
 
 
 def parallel_map(work: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
-    """Run one call per argument, each in its own thread."""
+    """Run one call per argument, each in its own thread; the first of them in this one."""
     calls = list(zip(*arguments, strict=True))
     if len(calls) < 2:
         return [work(*call) for call in calls]
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(lambda call: work(*call), calls))
+    with ThreadPoolExecutor(len(calls) - 1) as pool:
+        others = pool.map(lambda call: work(*call), calls[1:])
+        return [work(*calls[0]), *others]
 
 
 def map_chunks(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:

@@ -5,17 +5,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
+from tests.support.source import MODULES, SOURCE
 
 import tacit
 
-SOURCE = Path(tacit.__file__).parent
-MODULES = {
-    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text())
-    for path in sorted(SOURCE.rglob("*.py"))
-}
 NOISE_WORDS = {"random", "secrets", "urandom", "token_bytes", "Philox", "default_rng", "randomgen"}
 # Where randomness may stand: noise in the sampler; an explicit rng or seed in these.
 RANDOM_ROOMS = {

@@ -187,7 +187,7 @@ def test_writers_at_once_spend_no_more_than_one(book: tacit.Book) -> None:
     context = multiprocessing.get_context("spawn")
     made: multiprocessing.Queue[int] = context.Queue()
     workers = [
-        context.Process(target=reserve_until_refused, args=(book.path, made)) for _ in range(3)
+        context.Process(target=reserve_until_refused, args=(book.path, made)) for _ in range(2)
     ]
     for worker in workers:
         worker.start()

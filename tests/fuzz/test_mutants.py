@@ -8,6 +8,7 @@ import pytest
 
 from tests.fuzz.running import run
 from tests.fuzz.subjects import SUBJECTS, TWINS
+from tests.support.cases import slow
 
 REFUSED = {"r.jsonl", "r4.parquet", "r8.parquet", "other.tacit"}
 """Files that are whole and yet refused: of no known format, with gaps, with no model in them."""
@@ -37,7 +38,7 @@ def assert_read_or_refused(subject: str, first: int, last: int) -> None:
     assert tally.peak < MOST_MEMORY
 
 
-@pytest.mark.parametrize("subject", ["models", "text"])
+@pytest.mark.parametrize("subject", [slow("models"), "text"])
 def test_a_few_mutants(subject: str) -> None:
     assert_read_or_refused(subject, 0, 40)
 

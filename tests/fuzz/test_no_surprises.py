@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import tacit
+from tests.support.source import MODULES
 
 ROOT = Path(__file__).parents[2]
-SOURCE = Path(tacit.__file__).parent
-MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
 
 RUNS_CODE = {
     "pickle",
@@ -136,7 +134,7 @@ def _own_module(call: ast.Call) -> bool:
 def test_the_source_has_none() -> None:
     assert len(MODULES) > 100
     for module in MODULES:
-        found = found_in(ast.parse((SOURCE / module).read_text()))
+        found = found_in(MODULES[module])
         wrong = {(kind, name) for kind, name in found if (module, kind) not in ALLOWED}
         assert not wrong, module
 
@@ -144,7 +142,7 @@ def test_the_source_has_none() -> None:
 def test_what_is_allowed_is_there() -> None:
     """An exception that nobody needs any more has to go."""
     for (module, kind), why in ALLOWED.items():
-        kinds = {kind for kind, _ in found_in(ast.parse((SOURCE / module).read_text()))}
+        kinds = {kind for kind, _ in found_in(MODULES[module])}
         assert kind in kinds, why
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from tacit._damaged import MALFORMED
 from tacit.accounting.budget import Neighbours, PrivacyBudget, epsilon_of, mu_of
 from tacit.accounting.ledger import Entry
 from tacit.accounting.release import Release
@@ -181,7 +182,7 @@ def account_of(events: Sequence[Event]) -> Account:
             _apply(event, fits)
     except BookError:
         raise
-    except (TacitError, LookupError, TypeError, ValueError, AttributeError, OverflowError):
+    except (TacitError, *MALFORMED):
         raise BookError("an event of the book has no meaning that this version knows") from None
     return Account(terms, tuple(fits.values()), tuple(events))
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tacit._atomic import write_durably
+from tacit._damaged import MALFORMED
 from tacit.book.events import Event
 from tacit.errors import BookError, TacitWarning
 
@@ -72,7 +73,7 @@ def _read(book: Path) -> tuple[int, str] | None:
         count, digest = content["count"], content["digest"]
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (OSError, *MALFORMED):
         raise BookError(f"the counter {path} cannot be read; see docs/lifetime.md") from None
     if type(count) is not int or not isinstance(digest, str) or count < 1:
         raise BookError(f"the counter {path} cannot be read; see docs/lifetime.md")

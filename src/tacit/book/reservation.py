@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from tacit._atomic import make_folder, write_durably
+from tacit._damaged import MALFORMED
 from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Entry, Ledger
@@ -163,7 +164,7 @@ def token_of(
                 f"checkpoint {folder} is of a fit without this book; {_ANEW}"
             ) from None
         return None
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (OSError, *MALFORMED):
         raise CheckpointError(f"checkpoint {folder}: {_BOUND} cannot be read; {_ANEW}") from None
     if population != account.terms.population:
         raise CheckpointError(f"checkpoint {folder} belongs to another book; {_ANEW}")

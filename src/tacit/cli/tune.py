@@ -139,6 +139,7 @@ def _from_file(path: Path) -> "list[Algorithm]":
     """Read a TOML file; values are as TOML has them, and "none" stands for None."""
     import tomllib
 
+    from tacit._damaged import MALFORMED
     from tacit.errors import ConfigError
 
     try:
@@ -146,7 +147,7 @@ def _from_file(path: Path) -> "list[Algorithm]":
         named = [(table.pop("algorithm"), table) for table in tables]
     except OSError as error:
         raise ConfigError(f"--candidates {path}: {error.strerror or 'cannot be read'}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except MALFORMED:
         raise ConfigError(
             f"--candidates {path}: expected a [[candidate]] table for each, with "
             'algorithm = "frank-wolfe" and its settings'

@@ -8,29 +8,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import save
 
+from tacit._damaged import UNSOUND
 from tacit.data.ratings import Ratings
+from tacit.data.tables import READER_ERRORS
 from tacit.errors import DataError
 
-__all__ = ["UNSOUND", "decoded", "encoded", "read_whole"]
+__all__ = ["UNSOUND_SHARD", "decoded", "encoded", "read_whole"]
 
 Arrays = tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32]]
 
-UNSOUND = (
-    SafetensorError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    pl.exceptions.PolarsError,
-    pl.exceptions.PanicException,
-)
-"""What a file that is not what it claims to be can raise, wherever it is looked at."""
+UNSOUND_SHARD = (*UNSOUND, *READER_ERRORS)
+"""What bytes that are no shard can raise."""
 
 _TYPES: dict[str, Any] = {
     "I64": np.int64,
@@ -59,7 +49,7 @@ def encoded(ratings: Ratings) -> bytes:
 def decoded(content: bytearray, *, ids: bool) -> tuple[pl.Series, Arrays]:
     """The ids of users (none without `ids`) and their rows, in the memory of the content.
 
-    Raises one of UNSOUND for bytes that are no shard. That its rows are rows is for `Rows` to see.
+    Raises one of UNSOUND_SHARD for bytes that are no shard. `Rows` sees whether its rows are rows.
     """
     size = int.from_bytes(content[:8], "little")
     if size > min(_LARGEST_HEADER, len(content)):

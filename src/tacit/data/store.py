@@ -27,7 +27,7 @@ import polars as pl
 from tacit.data.catalogue import Catalogue
 from tacit.data.features import FeatureColumn, ItemFeatures
 from tacit.data.ratings import Ratings
-from tacit.data.shard_file import UNSOUND, decoded, read_whole
+from tacit.data.shard_file import UNSOUND_SHARD, decoded, read_whole
 from tacit.errors import ConfigError, DataError, PrivacyError
 
 __all__ = [
@@ -112,10 +112,10 @@ class Store:
             scale, implicit = (float(low), float(high)), about["implicit"]
             made = cls(place, scale, catalogue, implicit, shards, stamp, catalogue)
             made._check_numbers()
-        except UNSOUND as error:
-            raise _damaged(place, MANIFEST, error) from None
         except OSError as error:
             raise DataError(f"{place}: cannot be read ({error.strerror})") from None
+        except UNSOUND_SHARD as error:
+            raise _damaged(place, MANIFEST, error) from None
         return made
 
     @property
@@ -166,7 +166,7 @@ class Store:
             user_ids, arrays = decoded(content, ids=ids)
             if (arrays[0].size - 1, arrays[1].size) != (info.users, info.ratings):
                 raise ValueError("other counts")
-        except UNSOUND as error:
+        except UNSOUND_SHARD as error:
             raise _damaged(self.folder, path.name, error) from None
         fixed = self.rating_range, self.stored_catalogue, user_ids
         ratings = Ratings(*fixed, *arrays, self.implicit)

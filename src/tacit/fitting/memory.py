@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load as from_bytes
 from safetensors.numpy import save as to_bytes
 
+from tacit._damaged import MALFORMED, UNSOUND
 from tacit.errors import BookError
 from tacit.estimation.drift import MOST_SEEN, combined, drift_variance, gain
 
@@ -204,9 +204,7 @@ class Track:
             size = int.from_bytes(content[:8], "little")
             head = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["tacit"])
             return cls._parsed(head, from_bytes(content))
-        except (
-            SafetensorError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
-        ):  # fmt: skip
+        except UNSOUND:
             raise BookError("what the book remembers for refits cannot be read") from None
 
     @classmethod
@@ -243,7 +241,7 @@ class Memory:
         about = content.get("about", b"{}")
         try:
             self.about: dict[str, Any] = json.loads(about)
-        except (ValueError, RecursionError):
+        except MALFORMED:
             raise BookError("what the book remembers for refits cannot be read") from None
         self.tracks = {
             name: Track.from_bytes(each) for name, each in content.items() if name != "about"

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._atomic import write_durably
+from tacit._damaged import MALFORMED
 from tacit._outputs import Kind, Output, check_replaceable
 from tacit.algorithms import Interactions
 from tacit.data.catalogue import Catalogue
@@ -362,5 +363,5 @@ def _read_settings(content: bytes) -> dict[str, Any]:
         return known | {
             "algorithm": None if method is None else algorithm_of("interactions", method)
         }
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except MALFORMED:
         raise ModelFileError("file: neither a model nor the settings of one") from None

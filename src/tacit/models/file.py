@@ -24,16 +24,18 @@ from typing import Any, get_args
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 
 from tacit._atomic import write_durably
+from tacit._damaged import UNSOUND
 from tacit._outputs import Kind as FileKind
 from tacit._outputs import Output, check_replaceable
 from tacit._resources import physical_memory
 from tacit.accounting.certificate import Certificate
 from tacit.data.catalogue import Catalogue
 from tacit.data.features import FeatureColumn, ItemFeatures, Kind
+from tacit.data.tables import READER_ERRORS
 from tacit.errors import ConfigError, ModelFileError, TacitError
 from tacit.models.digest import BLANK, check_digest, sealed
 from tacit.models.model import Model
@@ -91,23 +93,9 @@ def load(path: str | PathLike[str]) -> Model:
         raise ModelFileError(f"model file {path} cannot be read: {reason}") from None
     except TacitError as error:
         raise ModelFileError(f"{path} is not a sound model file: {error}") from None
-    except _UNSOUND as error:
+    except (*UNSOUND, *READER_ERRORS) as error:
         what = type(error).__name__
         raise ModelFileError(f"{path} is not a sound model file ({what})") from None
-
-
-_UNSOUND = (
-    SafetensorError,
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    IndexError,
-    OverflowError,
-    RecursionError,
-    MemoryError,
-    pl.exceptions.PolarsError,
-)
 
 
 def _check_size(path: Path) -> None:

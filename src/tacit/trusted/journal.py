@@ -15,11 +15,11 @@ from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load as from_bytes
 from safetensors.numpy import save as to_bytes
 
 from tacit._atomic import make_folder, sync_folder, write_durably
+from tacit._damaged import UNSOUND
 from tacit.accounting.ledger import Entry
 from tacit.errors import CheckpointError
 
@@ -28,16 +28,6 @@ __all__ = ["Journal"]
 _VERSION = 2
 _ABOUT = "fit.json"
 _ANEW = "delete the folder and fit anew, which spends the budget again"
-_UNSOUND = (
-    SafetensorError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 class Journal:
@@ -76,7 +66,7 @@ class Journal:
             return None
         except OSError as error:
             raise _unusable(self._folder, error) from None
-        except _UNSOUND as error:
+        except UNSOUND as error:
             raise CheckpointError(
                 f"checkpoint file {path} is damaged ({type(error).__name__}); {_ANEW}"
             ) from None
@@ -119,7 +109,7 @@ class Journal:
         try:
             found = json.loads(path.read_bytes())
             other = sorted(part for part in about if found.get(part) != about[part])
-        except _UNSOUND:
+        except UNSOUND:
             raise CheckpointError(f"checkpoint file {path} is damaged; {_ANEW}") from None
         if other:
             raise CheckpointError(

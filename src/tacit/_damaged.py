@@ -1,0 +1,18 @@
+"""What a file that is not what it claims to be can raise, wherever it is looked at."""
+
+from safetensors import SafetensorError
+
+__all__ = ["MALFORMED", "UNSOUND"]
+
+MALFORMED = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""JSON and TOML: text that cannot be read, or that says something else than what is looked for."""
+
+UNSOUND = (*MALFORMED, MemoryError, SafetensorError)
+"""Arrays and what is said of them; tables raise `data.tables:READER_ERRORS` as well."""
