@@ -12,7 +12,7 @@ from tacit import PrivacyBudget, PrivacyError
 from tacit.accounting.budget import Sensitivity
 from tacit.accounting.ledger import Ledger
 from tacit.algorithms.base import Facts
-from tacit.algorithms.latent_factors import by_density, shares_of
+from tacit.algorithms.latent_shares import by_density, shares_of, with_choices
 from tacit.estimation.cooccurrence import CoRatings
 from tests.conftest import named, ratings_for
 
@@ -32,9 +32,49 @@ def test_every_share_is_positive_and_they_add_up(users: int) -> None:
     for density, epsilon in itertools.product((1e-4, 0.3, 0.8, 1.0, 3.0), (0.01, 1.0, 50.0)):
         facts = Facts(100, (1.0, 5.0), users, tacit.PrivacyBudget(epsilon))
         rated: CoRatings = Rated(density, 100)  # type: ignore[assignment]
-        for shares in (shares_of(facts), by_density(facts, rated)):
+        for shares in (shares_of(facts), by_density(facts, rated), with_choices(facts, rated)):
             assert min(shares) > 0
             assert sum(shares) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("users", [1, 1000, 10**5, 10**9])
+def test_a_second_look_at_choices_changes_nothing_that_was_spent_before_it(users: int) -> None:
+    for density, epsilon in itertools.product((1e-4, 0.3, 1.0), (0.01, 1.0, 50.0)):
+        facts = Facts(100, (1.0, 5.0), users, tacit.PrivacyBudget(epsilon))
+        rated: CoRatings = Rated(density, 100)  # type: ignore[assignment]
+        before, then = by_density(facts, rated), with_choices(facts, rated)
+        spent = ("spreads", "weights", "effects", "choice")
+        assert [getattr(then, name) for name in spent] == [getattr(before, name) for name in spent]
+
+
+def crowds(apart: bool) -> tacit.Ratings:
+    """Two groups who choose other items, or one group who choose any; ratings are all alike."""
+    rng = np.random.default_rng(3)
+    users, items, each = 6000, 40, 8
+    first = rng.integers(0, 2, users) * (items // 2) if apart else np.zeros(users, dtype=int)
+    width = items // 2 if apart else items
+    chosen = np.argsort(rng.random((users, width)), axis=1)[:, :each] + first[:, None]
+    values = rng.integers(1, 6, users * each).astype(float)
+    return tacit.Ratings.from_arrays(
+        np.repeat(np.arange(users), each), chosen.ravel(), values, rating_range=(1.0, 5.0)
+    )
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("apart", [True, False])
+def test_choices_are_looked_at_again_only_if_they_tell_of_taste(
+    apart: bool, neighbours: str
+) -> None:
+    """What is decided on the way costs nothing beyond the budget, and leaves next to nothing."""
+    model = tacit.fit(
+        crowds(apart), tacit.LatentFactors(), epsilon=4.0, neighbours=neighbours,
+        noise_seed_unsafe=1,
+    )  # fmt: skip
+    names = [entry.name for entry in model.certificate.releases]
+    assert ("co-occurrences 2" in names) == apart
+    assert names.index("co-occurrences 1") < names.index("covariance 1")
+    assert model.certificate.exact_epsilon == pytest.approx(4.0, rel=2e-6)
+    assert model.certificate.exact_epsilon <= 4.0 * (1 + 1e-9)
 
 
 def test_ratings_of_all_items_can_be_fitted() -> None:

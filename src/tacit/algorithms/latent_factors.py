@@ -11,6 +11,7 @@ from tacit._validate import Count, Range, Seed, Validated
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
+from tacit.algorithms.latent_shares import Shares, by_density, shares_of, with_choices
 from tacit.algorithms.moments import MOMENT, Learned, Moments
 from tacit.algorithms.preparation import default_ridge, public_settings
 from tacit.estimation.choice import ChoiceFactors, choice_factors
@@ -35,16 +36,13 @@ from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import any_vector, outer_product
 
-__all__ = ["LatentFactors", "Shares", "by_density", "shares_of"]
+__all__ = ["LatentFactors"]
 
 Floats = NDArray[np.float64]
 Step = Literal["auto", "gradient", "equations"]
 
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
-_USERS = 50_000  # what shares are for where the number of users is protected
-_FEW, _MUCH = 40.0, 1000.0  # of users x mu / sqrt(items): half of matrices, of rounds are legible
-_START = 0.74, 0.03  # of the budget, for covariance and choice where matrices can just be read
-_FULL = 0.40, 0.20  # where all can be read
+_MORE_PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (2,))
 _ROUNDS = {"gradient": 3, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
 _USERS_EACH = 50  # users for each of them
@@ -53,18 +51,6 @@ _FIRST_GAIN = 2.0  # of the first regression on choice: posterior means are shru
 _CLIP = 0.8  # of the norm that a gradient is expected to have
 _LEAST_NOISE = 1e-4  # of the usual variance of a rating
 _ROOM = 1.5  # times the squared norm that (c, u, fit error) are expected to have
-
-
-class Shares(NamedTuple):
-    """How the budget is divided; they add up to 1."""
-
-    spreads: float
-    weights: float
-    effects: float
-    covariance: float
-    choice: float
-    moments: float
-    steps: float
 
 
 class _State(NamedTuple):
@@ -85,71 +71,6 @@ class _State(NamedTuple):
         return self.learned.spreads.users
 
 
-class _Legible(NamedTuple):
-    """How well releases can be read at this noise, from 0 (not at all) to 1."""
-
-    matrices: float
-    rounds: float
-
-
-def _legible(facts: Facts) -> _Legible:
-    """Return how well items-by-items matrices, and all that comes after them, can be read.
-
-    Both follow from users x mu / sqrt(items), the signal of a matrix beside its noise. A factor
-    that is lost in the noise of the covariance is not found again by rounds or choices: these get
-    a part of the budget where factors are far from being lost.
-    """
-    users = _USERS if facts.n_users is None else facts.n_users
-    if facts.budget is None:
-        return _Legible(1.0, 1.0)
-    signal = users * facts.budget.mu / math.sqrt(facts.n_items)
-    few, much = signal / _FEW, signal / _MUCH
-    return _Legible(few**2 / (1.0 + few**2), much**2 / (1.0 + much**2))
-
-
-def _divided(facts: Facts, full: tuple[float, float]) -> tuple[float, float]:
-    """Return the shares of covariance and choice; they are `full` where all can be read."""
-    legible = _legible(facts)
-    first, second = (
-        (start + legible.rounds * (most - start)) * legible.matrices
-        for start, most in zip(_START, full, strict=True)
-    )
-    return first, second
-
-
-def shares_of(facts: Facts) -> Shares:
-    """Return how the budget is divided, by public numbers only.
-
-    Where matrices cannot be read, item means are what there is to learn, and more of the budget
-    goes to them; where matrices can hardly be read, all but a little is as in `Moments`. What is
-    not for spreads, weights and effects is divided anew once it is known how many ratings people
-    have.
-    """
-    covariance, choice = _divided(facts, _FULL)
-    rounds = _legible(facts).rounds
-    spreads, moments, steps = 0.02, 0.01 + 0.02 * rounds, 0.03 + 0.21 * rounds
-    rest = 1.0 - spreads - covariance - choice - moments - steps
-    weights, effects = 0.3 * rest, min(0.7 * rest, 0.3)
-    steps += rest - weights - effects  # gradients tell item means too
-    return Shares(spreads, weights, effects, covariance, choice, moments, steps)
-
-
-def by_density(facts: Facts, rated: CoRatings) -> Shares:
-    """Divide what is left for matrices and rounds by the density of the ratings.
-
-    With density d/n an entry of F is off by about sqrt(d/n) times as much after a round of
-    gradients as it is from a covariance of the same share: where people rate most of the items the
-    covariance tells more, and where they rate few of them the rounds do.
-    """
-    sizes, shares = rated.stratum_sizes, shares_of(facts)
-    length = float(sizes @ rated.lengths / sizes.sum())
-    dense = math.sqrt(min(1.0, length / rated.weights.size))
-    full = min(0.18 + 0.7 * dense, 0.76), max(0.28 - 0.26 * dense, 0.03)
-    covariance, choice = _divided(facts, full)
-    steps = shares.covariance + shares.choice + shares.steps - covariance - choice
-    return shares._replace(covariance=covariance, choice=choice, steps=steps)
-
-
 @dataclass(frozen=True, kw_only=True)
 class LatentFactors(Validated):
     r"""Choices and ratings in one linear Gaussian model, learned by noisy EM from a good start.
@@ -161,7 +82,7 @@ class LatentFactors(Validated):
 
     1. *Start*: item means, F and D as `Moments` finds them, of a part of the budget.
     2. *Choice*: $\sum_i x_i x_i^T$, of the 4000 items that are rated most; V and $\Delta$ from what
-       noise cannot have made (estimation.choice).
+       noise cannot have made (estimation.choice). Before F; released once more if V has factors.
     3. *Prior mean from choice*: the second moment of $(c_i, \hat u_i)$, $\hat u_i$ the user's own
        posterior mean, gives W by regression (estimation.latent). It also tells whether D is right.
     4. *Rounds*: the gradient of the expected log-likelihood for F and m (statistics
@@ -203,6 +124,8 @@ class LatentFactors(Validated):
         self._moments(shares).reserve_with(ledger, facts, shares.covariance)
         pairs = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0)
         ledger.reserve(_PAIRS, pairs.sensitivity, shares.choice, scaled=True)
+        if facts.budget is not None:
+            ledger.reserve(_MORE_PAIRS, pairs.sensitivity, shares.more_choice, scaled=True)
         looks, rounds = self._looks(facts), self._rounds(facts)
         for look in _upto(looks):
             ledger.reserve(_moments(look), outer_product(1.0), shares.moments / looks, scaled=True)
@@ -237,29 +160,53 @@ class LatentFactors(Validated):
 
     def _start(self, mechanism: Mechanism, facts: Facts) -> _State:
         """Return the start of Moments, choice factors, and no prior from choice yet."""
+        choices: list[ChoiceFactors] = []
         learned = self._moments(shares_of(facts)).learn(
-            mechanism, facts, lambda rated: self._redivide(mechanism, facts, rated)
+            mechanism,
+            facts,
+            lambda rated, users: choices.append(self._choices(mechanism, facts, rated, users)),
         )
-        rated = learned.items.rated
-        known = best_known("auto", rated.weights)
-        statistic = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0, known)
-        pairs = mechanism.release(_PAIRS, statistic), mechanism.noise_sd(_PAIRS)
-        counts = rated.weights, float(np.mean(rated.error * rated.weights))
-        limits = self.rank or MOST_DIRECTIONS, self.start_seed
-        found = choice_factors(pairs, counts, known, learned.spreads.users, limits)
+        (found,) = choices
         weights = choice_weights(*found.second_moment(learned.spreads.users))
         rank = learned.factors.shape[1]
         prior = np.zeros((weights.shape[1], rank))
         estimate = LatentEstimate(learned.factors, learned.items.means, learned.noise, prior)
         return _State(learned, found, weights, estimate, np.zeros((rank, rank)))
 
-    def _redivide(self, mechanism: Mechanism, facts: Facts, rated: CoRatings) -> None:
-        """Divide what is left of the budget by the density; not with the paper's accounting."""
-        if facts.paper_accounting:
-            return
-        shares, rounds = by_density(facts, rated), self._rounds(facts)
+    def _choices(
+        self, mechanism: Mechanism, facts: Facts, rated: CoRatings, users: float
+    ) -> ChoiceFactors:
+        """Look at choices, once more if they tell of taste, and divide what is left by that."""
+        adaptive = facts.budget is not None and not facts.paper_accounting
+        if adaptive:
+            shares = by_density(facts, rated)
+            self._redivide(mechanism, facts, shares, {_PAIRS: shares.choice})
+        known = best_known("auto", rated.weights)
+        statistic = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0, known)
+
+        def factors_of(pairs: tuple[Floats, float]) -> ChoiceFactors:
+            counts = rated.weights, float(np.mean(rated.error * rated.weights))
+            limits = self.rank or MOST_DIRECTIONS, self.start_seed
+            return choice_factors((pairs[0].copy(), pairs[1]), counts, known, users, limits)
+
+        def look(release: Release) -> tuple[Floats, float]:
+            return mechanism.release(release, statistic), mechanism.noise_sd(release)
+
+        first = look(_PAIRS)
+        found = factors_of(first)
+        if not adaptive or not found.loadings.shape[1]:
+            return found
+        shares = with_choices(facts, rated)
+        self._redivide(mechanism, facts, shares, {_MORE_PAIRS: shares.more_choice})
+        return factors_of(_together(first, look(_MORE_PAIRS)))
+
+    def _redivide(
+        self, mechanism: Mechanism, facts: Facts, shares: Shares, choice: dict[Release, float]
+    ) -> None:
+        """Divide what is left between choices, the covariance and the rounds."""
+        rounds = self._rounds(facts)
         steps = {self._step_release(facts, each): shares.steps / rounds for each in _upto(rounds)}
-        mechanism.redivide({MOMENT: shares.covariance, _PAIRS: shares.choice} | steps)
+        mechanism.redivide({MOMENT: shares.covariance} | choice | steps)
 
     def _by_gradients(
         self, mechanism: Mechanism, facts: Facts, state: _State
@@ -387,6 +334,13 @@ class LatentFactors(Validated):
 
 def _upto(count: int) -> range:
     return range(1, count + 1)
+
+
+def _together(one: tuple[Floats, float], other: tuple[Floats, float]) -> tuple[Floats, float]:
+    """Return two noisy releases of one matrix as one, each weighted by how little noise it has."""
+    weights = one[1] ** -2, other[1] ** -2
+    total = sum(weights)
+    return (weights[0] * one[0] + weights[1] * other[0]) / total, total**-0.5
 
 
 def _moments(number: int) -> Release:

@@ -189,12 +189,12 @@ class Moments(Validated):
         self,
         mechanism: Mechanism,
         facts: Facts,
-        before_moment: Callable[[CoRatings], None] | None = None,
+        before_moment: Callable[[CoRatings, float], None] | None = None,
     ) -> Learned:
         """Make the releases and return what they tell.
 
-        `before_moment` is called with how often items were rated, before the second moment is
-        released: it may divide what is left of the budget by that.
+        `before_moment` is called with how often items were rated, and the number of users, before
+        the second moment is released: it may make releases, and divide what is left of the budget.
         """
         spreads = self._spreads(mechanism, facts)
         items = self._items(mechanism, facts, spreads)
@@ -211,7 +211,7 @@ class Moments(Validated):
             seed=self.start_seed,
         )
         if before_moment is not None:
-            before_moment(items.rated)
+            before_moment(items.rated, spreads.users)
         find = self._by_matrix if self._by_pairs else self._by_products
         return _learned(items, spreads, *find(mechanism, items, spreads, noise_model))
 

@@ -1,0 +1,115 @@
+"""How LatentFactors divides its budget: by public numbers, and by what was released before."""
+
+import math
+from typing import NamedTuple
+
+from tacit.algorithms.base import Facts
+from tacit.estimation.cooccurrence import CoRatings
+
+__all__ = ["Shares", "by_density", "shares_of", "with_choices"]
+
+_USERS = 50_000  # what shares are for where the number of users is protected
+_FEW = 40.0  # of users x mu / sqrt(items): half of what matrices hold can be read
+_MUCH = 1000.0  # where rounds are worth half of what they can be
+_SOONER = 300.0  # likewise, if choices tell of taste
+_START = 0.74, 0.03  # of the budget, for covariance and choice where matrices can just be read
+_NOTHING = 1e-6  # of the budget, set aside for what is made if choices tell of taste
+_FULL = 0.40, 0.20  # where all can be read
+
+
+class Shares(NamedTuple):
+    """How the budget is divided; they add up to 1."""
+
+    spreads: float
+    weights: float
+    effects: float
+    covariance: float
+    choice: float
+    more_choice: float
+    moments: float
+    steps: float
+
+
+class _Legible(NamedTuple):
+    """How well releases can be read at this noise, from 0 (not at all) to 1."""
+
+    matrices: float
+    rounds: float
+
+
+def _legible(facts: Facts, much: float) -> _Legible:
+    """Return how well items-by-items matrices, and all that comes after them, can be read.
+
+    Both follow from users x mu / sqrt(items), the signal of a matrix beside its noise. A factor
+    that is lost in the noise of the covariance is not found again by rounds: these get a part of
+    the budget where factors are far from being lost.
+    """
+    users = _USERS if facts.n_users is None else facts.n_users
+    if facts.budget is None:
+        return _Legible(1.0, 1.0)
+    signal = users * facts.budget.mu / math.sqrt(facts.n_items)
+    few, much = signal / _FEW, signal / much
+    return _Legible(few**2 / (1.0 + few**2), much**2 / (1.0 + much**2))
+
+
+def _divided(facts: Facts, full: tuple[float, float]) -> tuple[float, float]:
+    """Return the shares of covariance and choice; they are `full` where all can be read."""
+    legible = _legible(facts, _MUCH)
+    first, second = (
+        (start + legible.rounds * (most - start)) * legible.matrices
+        for start, most in zip(_START, full, strict=True)
+    )
+    return first, second
+
+
+def shares_of(facts: Facts) -> Shares:
+    """Return how the budget is divided, by public numbers only.
+
+    Where matrices cannot be read, item means are what there is to learn, and more of the budget
+    goes to them; where matrices can hardly be read, most is as in `Moments`. What is not for
+    spreads, weights and effects is divided anew once it is known how many ratings people have, and
+    again once it is known whether choices tell of taste.
+    """
+    covariance, choice = _divided(facts, _FULL)
+    rounds = _legible(facts, _MUCH).rounds
+    spreads, moments, steps = 0.02, 0.01 + 0.02 * rounds, 0.03 + 0.21 * rounds
+    rest = 1.0 - spreads - covariance - choice - _NOTHING - moments - steps
+    weights, effects = 0.3 * rest, min(0.7 * rest, 0.3)
+    steps += rest - weights - effects  # gradients tell item means too
+    return Shares(spreads, weights, effects, covariance, choice, _NOTHING, moments, steps)
+
+
+def by_density(facts: Facts, rated: CoRatings) -> Shares:
+    """Divide what is left for matrices and rounds by the density of the ratings.
+
+    With density d/n an entry of F is off by about sqrt(d/n) times as much after a round of
+    gradients as it is from a covariance of the same share: where people rate most of the items the
+    covariance tells more, and where they rate few of them the rounds do.
+    """
+    shares = shares_of(facts)
+    covariance, choice = _divided(facts, _full(rated))
+    steps = shares.covariance + shares.choice + shares.steps - covariance - choice
+    return shares._replace(covariance=covariance, choice=choice, steps=steps)
+
+
+def with_choices(facts: Facts, rated: CoRatings) -> Shares:
+    """Divide what is left where the first look at choices has shown that they tell of taste.
+
+    Choices are worth a second look then, at any noise. The prior mean that follows from them makes
+    rounds worth more: these get their part of the budget sooner.
+    """
+    shares, legible = by_density(facts, rated), _legible(facts, _SOONER)
+    full, choice = _full(rated)
+    start = sum(_START) - choice
+    covariance = (start + legible.rounds * (full - start)) * legible.matrices
+    more = max(choice * legible.matrices - shares.choice, _NOTHING)
+    steps = shares.covariance + shares.more_choice + shares.steps - covariance - more
+    return shares._replace(covariance=covariance, more_choice=more, steps=steps)
+
+
+def _full(rated: CoRatings) -> tuple[float, float]:
+    """Return the shares of covariance and choice where all can be read, by density."""
+    sizes = rated.stratum_sizes
+    length = float(sizes @ rated.lengths / sizes.sum())
+    dense = math.sqrt(min(1.0, length / rated.weights.size))
+    return min(0.18 + 0.7 * dense, 0.76), max(0.28 - 0.26 * dense, 0.03)
