@@ -67,14 +67,14 @@ def test_choices_are_looked_at_again_only_if_they_tell_of_taste(
 ) -> None:
     """What is decided on the way costs nothing beyond the budget, and leaves next to nothing."""
     model = tacit.fit(
-        crowds(apart), tacit.LatentFactors(), epsilon=4.0, neighbours=neighbours,
+        crowds(apart), tacit.LatentFactors(), epsilon=1.0, neighbours=neighbours,
         noise_seed_unsafe=1,
     )  # fmt: skip
     names = [entry.name for entry in model.certificate.releases]
     assert ("co-occurrences 2" in names) == apart
     assert names.index("co-occurrences 1") < names.index("covariance 1")
-    assert model.certificate.exact_epsilon == pytest.approx(4.0, rel=2e-6)
-    assert model.certificate.exact_epsilon <= 4.0 * (1 + 1e-9)
+    assert model.certificate.exact_epsilon == pytest.approx(1.0, rel=1e-8)
+    assert model.certificate.exact_epsilon <= 1.0 + 1e-9
 
 
 def test_ratings_of_all_items_can_be_fitted() -> None:

@@ -43,6 +43,7 @@ Step = Literal["auto", "gradient", "equations"]
 
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _MORE_PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (2,))
+_WORTH = 0.1  # of the first look at choices: a second one that costs less tells nothing
 _ROUNDS = {"gradient": 3, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
 _USERS_EACH = 50  # users for each of them
@@ -197,6 +198,8 @@ class LatentFactors(Validated):
         if not adaptive or not found.loadings.shape[1]:
             return found
         shares = with_choices(facts, rated)
+        if shares.more_choice < _WORTH * shares.choice:
+            return found
         self._redivide(mechanism, facts, shares, {_MORE_PAIRS: shares.more_choice})
         return factors_of(_together(first, look(_MORE_PAIRS)))
 

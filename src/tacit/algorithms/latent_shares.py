@@ -13,7 +13,7 @@ _FEW = 40.0  # of users x mu / sqrt(items): half of what matrices hold can be re
 _MUCH = 1000.0  # where rounds are worth half of what they can be
 _SOONER = 300.0  # likewise, if choices tell of taste
 _START = 0.74, 0.03  # of the budget, for covariance and choice where matrices can just be read
-_NOTHING = 1e-6  # of the budget, set aside for what is made if choices tell of taste
+_NOTHING = 1e-9  # of the budget, set aside for what is made if choices tell of taste
 _FULL = 0.40, 0.20  # where all can be read
 
 
