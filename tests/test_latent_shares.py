@@ -37,6 +37,18 @@ def test_every_share_is_positive_and_they_add_up(users: int) -> None:
             assert sum(shares) == pytest.approx(1.0)
 
 
+def test_no_density_leaves_the_rounds_less_than_they_had() -> None:
+    """At a density of 0.69 their share was negative, and a fit ended after half of its releases."""
+    for epsilon in np.geomspace(0.01, 100.0, 25):
+        facts = Facts(32, (1.0, 5.0), 3000, tacit.PrivacyBudget(float(epsilon)))
+        for density in np.linspace(0.005, 1.0, 60):
+            rated: CoRatings = Rated(float(density), 32)  # type: ignore[assignment]
+            before, then = by_density(facts, rated), with_choices(facts, rated)
+            assert min(then) > 0
+            assert sum(then) == pytest.approx(1.0)
+            assert then.steps >= before.steps
+
+
 @pytest.mark.parametrize("users", [1, 1000, 10**5, 10**9])
 def test_a_second_look_at_choices_changes_nothing_that_was_spent_before_it(users: int) -> None:
     for density, epsilon in itertools.product((1e-4, 0.3, 1.0), (0.01, 1.0, 50.0)):

@@ -15,6 +15,7 @@ import pytest
 
 import tacit
 from tacit.accounting.budget import PrivacyBudget, mu_of
+from tacit.accounting.promise import percent, two_lists
 from tacit.book import events as events_module
 from tacit.book.merging import merge
 from tacit.book.statement import from_json
@@ -346,3 +347,17 @@ def test_a_lost_counter_is_told(book: tacit.Book) -> None:
     with pytest.warns(tacit.TacitWarning, match="no counter"):
         fitted(book)
     assert Path(f"{book.path}.count").exists()
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_the_lifetime_certificate_states_the_limit_of_guessing_that_its_only_fit_states(
+    tmp_path: Path, neighbours: str
+) -> None:
+    """It stated half of the cost under add_remove, and rounded to nearest."""
+    book = tacit.Book.new(tmp_path / "people.book", epsilon=2.0, neighbours=neighbours)
+    model = tacit.fit(ratings_for(0), "moments", book=book, epsilon=1.0)
+    certificate = model.certificate
+    assert certificate.budget is not None
+    limit = percent(two_lists(certificate.budget.neighbours, certificate.mu))
+    assert f"at most {limit} %" in book.text()
+    assert f"{limit} %" in certificate.text()

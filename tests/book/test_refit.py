@@ -288,3 +288,10 @@ def test_the_noise_that_algorithms_are_told_is_that_of_what_they_get(
     # 105 entries: off by more than a third in one of 10,000 runs; the seed is fixed.
     assert all(0.67 < found / sd < 1.4 for found, sd in told), told
     assert told[-1][1] < 0.6 * told[0][1]
+
+
+def test_an_algorithm_may_be_given_by_name_or_class(book: tacit.Book) -> None:
+    for given in ("moments", tacit.Moments):
+        assert refitted(book, algorithm=given).rule.kind == "ridge"
+    with pytest.raises(tacit.TacitError, match=r"Book\.new"):
+        tacit.refit(ratings_for(0), "moments", book=None, epsilon=1.0)  # type: ignore[arg-type]

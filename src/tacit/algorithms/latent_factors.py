@@ -81,9 +81,9 @@ class LatentFactors(Validated):
     $$x_i = V c_i + N(0, \Delta), \quad u_i \sim N(W^T c_i, I), \quad
       y_{ij} = m_j + F_j u_i + N(0, D_j).$$
 
-    1. *Start*: item means, F and D as `Moments` finds them, of a part of the budget.
-    2. *Choice*: $\sum_i x_i x_i^T$, of the 4000 items that are rated most; V and $\Delta$ from what
-       noise cannot have made (estimation.choice). Before F; released once more if V has factors.
+    1. *Choice*: $\sum_i x_i x_i^T$, of the 4000 items that are rated most; V and $\Delta$ from what
+       noise cannot have made (estimation.choice). Released once more if V has factors.
+    2. *Start*: F and D as `Moments` finds them, and before step 1 item means.
     3. *Prior mean from choice*: the second moment of $(c_i, \hat u_i)$, $\hat u_i$ the user's own
        posterior mean, gives W by regression (estimation.latent). It also tells whether D is right.
     4. *Rounds*: the gradient of the expected log-likelihood for F and m (statistics
@@ -120,7 +120,7 @@ class LatentFactors(Validated):
     """Of the public random numbers: first factors, and noise to compare eigenvalues with."""
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
-        """Reserve the start, co-occurrences, and the releases of all rounds."""
+        """Reserve the start, both releases of co-occurrences, and those of all rounds."""
         shares = shares_of(facts)
         self._moments(shares).reserve_with(ledger, facts, shares.covariance)
         pairs = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0)

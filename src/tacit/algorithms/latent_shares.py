@@ -18,7 +18,7 @@ _FULL = 0.40, 0.20  # where all can be read
 
 
 class Shares(NamedTuple):
-    """How the budget is divided; they add up to 1."""
+    """How the budget is divided; all are positive, and they add up to 1."""
 
     spreads: float
     weights: float
@@ -103,8 +103,9 @@ def with_choices(facts: Facts, rated: CoRatings) -> Shares:
     start = sum(_START) - choice
     covariance = (start + legible.rounds * (full - start)) * legible.matrices
     more = max(choice * legible.matrices - shares.choice, _NOTHING)
-    steps = shares.covariance + shares.more_choice + shares.steps - covariance - more
-    return shares._replace(covariance=covariance, more_choice=more, steps=steps)
+    left = shares.covariance + shares.more_choice + shares.steps - more
+    steps = max(left - covariance, shares.steps)
+    return shares._replace(covariance=left - steps, more_choice=more, steps=steps)
 
 
 def _full(rated: CoRatings) -> tuple[float, float]:

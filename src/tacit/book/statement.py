@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from tacit.accounting.budget import epsilon_of, guessing_chance, mu_of
+from tacit.accounting.budget import epsilon_of, mu_of
 from tacit.accounting.certificate import Certificate
+from tacit.accounting.promise import percent, two_lists
 from tacit.book.account import ROUNDING, Account, FitRecord, account_of
 from tacit.book.events import now, read_chain
 from tacit.book.refusal import down
@@ -70,8 +71,8 @@ def to_text(account: Account, moment: datetime) -> str:
         f"  Spent:         epsilon {account.spent_epsilon:.6g} "
         f"(mu = {math.sqrt(account.spent):.6g} of {mu_of(terms.epsilon, terms.delta):.6g})",
         f"  Left:          epsilon {down(account.left_epsilon)}, as one more fit",
-        f"  Guessing:      who guesses between two rows of a person is right at most "
-        f"{100 * guessing_chance(math.sqrt(account.spent)):.1f} % of the time, now",
+        f"  Guessing:      who guesses between two possible rating lists of one person is right at "
+        f"most {percent(two_lists(terms.neighbours, math.sqrt(account.spent)))} % of the time, now",
     ]  # fmt: skip
     if terms.yearly_epsilon is not None:
         left = down(account.epsilon_for(min(account.left, account.left_this_year(moment))))

@@ -44,8 +44,15 @@ def _promise(model: "Model") -> dict[str, str]:
 def _made(model: "Model") -> str:
     lo, hi = model.rating_range
     kind = "interactions" if model.implicit else f"ratings from {lo:g} to {hi:g}"
-    items, releases = len(model.catalogue), model.releases
-    return f"{model.rule.kind}, {items} items, {kind}, learned from {releases} noisy sums"
+    from tacit.accounting.release import ReleaseKind
+
+    entries = model.certificate.releases
+    own = [entry for entry in entries if entry.release.kind is not ReleaseKind.EARLIER_REFITS]
+    sums = "exact sums" if model.certificate.budget is None else "noisy sums"
+    if len(own) < len(entries):
+        sums += " and those of earlier refits"
+    items = len(model.catalogue)
+    return f"{model.rule.kind}, {items} items, {kind}, learned from {len(own)} {sums}"
 
 
 def _assumed(model: "Model") -> str:

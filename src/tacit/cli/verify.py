@@ -109,7 +109,7 @@ def _checked(model: "Model", check: "Verification", signed: _Signed) -> list[tup
     """What was looked at, by name, and what came of it."""
     paid = "the releases that it needs are listed" if check.holds else _ABOVE
     lines = [
-        ("releases", f"{len(model.certificate.releases)} listed, {model.releases} made by the fit"),
+        ("releases", f"{len(model.certificate.releases)} listed, {_made(model)}"),
         ("", _release_names(model)),
         ("model", f"{model.rule.kind}: {_arrays(model)}; {paid}"),
         ("epsilon", _epsilon(model, check)),
@@ -119,6 +119,16 @@ def _checked(model: "Model", check: "Verification", signed: _Signed) -> list[tup
     if signed.valid is not None:
         lines.append(("signature", f"valid: {signed.text}" if signed.valid else _ABOVE))
     return lines
+
+
+def _made(model: "Model") -> str:
+    """How many releases the model is of; those of earlier refits are listed as one."""
+    from tacit.accounting.release import ReleaseKind
+
+    kinds = [entry.release.kind for entry in model.certificate.releases]
+    if ReleaseKind.EARLIER_REFITS not in kinds:
+        return f"{model.releases} made by the fit"
+    return f"{model.releases - 1} made by this fit, and one for all earlier refits"
 
 
 def _release_names(model: "Model") -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit.accounting.budget import PrivacyBudget, epsilon_of
 from tacit.accounting.ledger import Ledger
-from tacit.algorithms import Algorithm, Facts, LatentFactors, Moments
+from tacit.algorithms import Algorithm, Facts, LatentFactors, Moments, algorithm_from
 from tacit.book import Book, Reservation
 from tacit.book.memory import digest_of
 from tacit.data.store import RatingsOrStore
@@ -94,7 +94,7 @@ class Refit:
 
 def refit(
     ratings: RatingsOrStore,
-    algorithm: Algorithm | None = None,
+    algorithm: Algorithm | type[Algorithm] | str | None = None,
     *,
     book: Book | Reservation | str | PathLike[str],
     epsilon: float,
@@ -109,7 +109,8 @@ def refit(
 
     Args:
         ratings: everyone's ratings, as they are now.
-        algorithm: `LatentFactors(...)` (the default) or `Moments(...)`; the same in every refit.
+        algorithm: `LatentFactors(...)` (the default) or `Moments(...)`, its class or its name; the
+            same in every refit.
         book: the lifetime book of these people. What refits remember is kept in it.
         epsilon: what this refit may spend, at the book's delta and for its relation.
         engine: as for `fit`.
@@ -120,13 +121,16 @@ def refit(
         forget: whether to begin anew, without what earlier refits released.
     """
     place = book_of(book)
+    if place is None:
+        raise BookError("book=None: a refit needs a book; `tacit.Book.new(path, ...)` makes one")
     options = Options.checked(
         "exact", None, top_items, checkpoint=checkpoint, progress=progress, strict=strict
     )
-    given = [] if algorithm is None else list(given_settings(algorithm))
+    config = algorithm_from(algorithm)
+    given = [] if config is None else list(given_settings(config))
     implicit = isinstance(ratings, RatingsOrStore) and ratings.implicit
-    chosen = _chosen(algorithm, implicit)
-    terms = place.book.terms if isinstance(place, Reservation) else place.terms  # type: ignore[union-attr]
+    chosen = _chosen(config, implicit)
+    terms = place.book.terms if isinstance(place, Reservation) else place.terms
     budget = PrivacyBudget(epsilon, terms.delta, terms.neighbours)
     lifetime = PrivacyBudget(terms.epsilon, terms.delta, terms.neighbours)
     with reserved(place, budget, checkpoint, (), kind="refit") as reservation:

@@ -131,7 +131,8 @@ def _both_heads(model: "Model", rule: LatentFactorRule) -> str:
         start = f"ratings have {ratings} latent factors, each as large as the likelihood makes it"
     else:
         start = f"of ratings, {_counted(model, ratings)}"
-    used = "follow from choices too" if np.any(rule.prior) else "do not follow from choices"
+    told = "choices" if choices else "how popular a user's choices are,"
+    used = f"follow from {told} too" if np.any(rule.prior) else "do not follow from choices"
     return f"{start}; of choices, {_counted(model, choices)}; users' latent factors {used}"
 
 
