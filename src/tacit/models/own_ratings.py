@@ -31,7 +31,7 @@ def own_row(own: Any, catalogue: Catalogue, rating_range: tuple[float, float]) -
     positions, values = positions[order], values[order]
     twice = int(np.sum(positions[1:] == positions[:-1]))
     if twice:
-        raise DataError(f"own_ratings: {twice} rows rate an item again; give each item once")
+        raise DataError(f"own_ratings: {twice} rows rate an item twice; give each item once")
     indptr = np.array([0, positions.size], dtype=np.int64)
     return OwnRows(indptr, positions.astype(np.uint32), values.astype(np.float32))
 
