@@ -57,11 +57,6 @@ def own_files(place: Path) -> None:
     [
         ("fit", "tacit fit --help"),
         ("recommend m.tacit --user 5", "holds no users: give her own ratings with --ratings"),
-        (
-            "recommend m.tacit --ratings train.csv",
-            "ratings of several users; expected those of one",
-        ),
-        ("predict m.tacit --ratings train.csv --item 1", "ratings of several users"),
         ("recommend train.csv", "it is text; give a file that `tacit fit` wrote"),
         ("audit m.tacit --epsilon 1", "leave it out"),
         ("audit moments", "give --epsilon 1"),

@@ -10,7 +10,7 @@ from tests.fuzz.running import run
 from tests.fuzz.subjects import SUBJECTS, TWINS
 from tests.support.cases import slow
 
-REFUSED = {"own.dat", "r.jsonl", "r4.parquet", "r8.parquet", "other.tacit"}
+REFUSED = {"r.jsonl", "r4.parquet", "r8.parquet", "other.tacit"}
 """Files that are whole and yet refused: of no known format, with gaps, with no model in them."""
 
 COUNTS = {

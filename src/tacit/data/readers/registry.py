@@ -110,21 +110,7 @@ def read_own_ratings(path: str | PathLike[str], *, implicit: bool = False) -> pl
     if len(paths) > 1:
         raise DataError(f"{path}: {len(paths)} files match; a person's own ratings are one file")
     wanted: dict[str, Choice] = {"item": None} if implicit else {"item": None, "rating": None}
-    _check_one_person(paths[0])
     return pl.DataFrame(read_file(paths[0], wanted))
-
-
-def _check_one_person(path: Path) -> None:
-    """Refuse a file with the rows of several users, who would be taken for one."""
-    try:
-        users = read_file(path, {"user": None})["user"]
-    except DataError:  # there is no such column, or another error, which reading the file tells
-        return
-    if users.n_unique() > 1:
-        raise DataError(
-            f"{path}: ratings of several users; expected those of one person. Give -o FILE for "
-            "a list for each of them, or a file with the rows of one"
-        )
 
 
 def files_of(source: object) -> list[Path]:
