@@ -150,7 +150,7 @@ def run(
 ) -> dict[int, np.ndarray]:
     """Refit every week; print what comes out in some of them, beside fits that do not remember.
 
-    Return RMSE of refit, (a), (b), (c) and one's own mean, and NDCG@10 of the first four, by week.
+    Return RMSE of refit, (a), (b), (c) and the user mean, and NDCG@10 of the first four, by week.
     """
     rows: dict[int, np.ndarray] = {}
     plan = planned_refits(LIFETIME, DELTA, total, split)
@@ -158,7 +158,7 @@ def run(
     first, last = plan[0].epsilon, plan[-1].epsilon
     print(f"\n### {title}; {total} weeks, split {split!r}: epsilon {first:.3f} to {last:.3f}\n")
     print(
-        "| week | refit | (a) one fit at epsilon 1 | (b) alone | (c) no privacy | own mean "
+        "| week | refit | (a) one fit at epsilon 1 | (b) alone | (c) no privacy | user mean "
         "| refit, (a), (b), (c): NDCG@10 | seconds |"
     )
     print("|---|---|---|---|---|---|---|---|")
@@ -195,7 +195,7 @@ def print_means(every: list[dict[int, np.ndarray]]) -> None:
     print(
         f"\nmeans of {len(every)} seeds; refit / (a) - 1 and refit / (b) - 1, in %, with their sd\n"
     )
-    print("| week | refit | (a) | (b) | (c) | own mean | NDCG@10 | over (a) | over (b) |")
+    print("| week | refit | (a) | (b) | (c) | user mean | NDCG@10 | over (a) | over (b) |")
     print("|---|---|---|---|---|---|---|---|---|")
     for week in every[0]:
         rows = np.array([each[week] for each in every])

@@ -90,7 +90,7 @@ def test_user_biases_that_drown_are_said_to() -> None:
 def test_what_is_left_when_everything_drowns_is_said() -> None:
     text = told(None, tacit.PrivacyBudget(0.01))
     assert "no latent factor is above the noise threshold" in text
-    assert "predictions are a user's own mean rating" in text
+    assert "predictions are the user mean" in text
 
 
 def test_releases_of_a_kind_share_a_line_and_shares_add_up() -> None:

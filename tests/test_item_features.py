@@ -252,7 +252,7 @@ class TestFit:
         with pytest.warns(tacit.TacitWarning, match="item features are not used: moments"):
             model = tacit.fit(world.train, tacit.Moments(), epsilon=1.0)
         assert model.catalogue.features is None
-        with pytest.raises(tacit.ConfigError, match=r"with_items: this model \(ridge\)"):
+        with pytest.raises(tacit.ConfigError, match=r"with_items: this model \(moments\)"):
             model.with_items(world.catalogue)
 
     def test_the_most_rated_items_keep_their_features(self, world: World) -> None:

@@ -1,6 +1,8 @@
 """LatentFactors: what people choose and how they rate it, in one model."""
 
+import dataclasses
 import math
+import statistics
 from typing import Any
 
 import numpy as np
@@ -102,6 +104,23 @@ class TestLists:
         best = np.sort(shares)[::-1][:5]
         places = exact.catalogue.positions([row.item for row in first])
         assert np.allclose(np.sort(shares[places])[::-1], best)
+
+    @pytest.mark.parametrize(("told", "power"), [(0.0, 1.0), (0.25, 0.8), (1.0, 0.5), (9.0, 0.5)])
+    def test_liking_counts_less_where_choices_tell_of_taste(
+        self, exact: tacit.Model, told: float, power: float
+    ) -> None:
+        """`told` is what differs between people, beside what is the same; never below the root."""
+        rule: Any = exact.rule
+        common = rule.choice_factors[:, :1]
+        other = math.sqrt(told) * np.linalg.norm(common) * np.eye(common.size)[:, :1]
+        rule = dataclasses.replace(
+            rule,
+            choice_factors=np.hstack([common, other]),
+            prior=np.zeros((2, rule.prior.shape[1])),
+        )
+        scores, choice = np.full((1, common.size), 4.0), np.linspace(1, 2, common.size)[None]
+        liking = np.vectorize(statistics.NormalDist().cdf)((4.0 - rule.liked) / rule.noise**0.5)
+        assert np.allclose(rule.ranked(scores, choice), choice * liking**power)
 
     @pytest.mark.parametrize("by", ["liking", "", 3, True])
     def test_other_orders_are_refused(self, exact: tacit.Model, by: Any) -> None:

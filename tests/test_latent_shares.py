@@ -59,6 +59,30 @@ def test_a_second_look_at_choices_changes_nothing_that_was_spent_before_it(users
         assert [getattr(then, name) for name in spent] == [getattr(before, name) for name in spent]
 
 
+def test_choices_of_people_who_rate_most_items_have_next_to_nothing() -> None:
+    """On Jester, where 56 % is rated, what choices had cost 0.4 % of RMSE at epsilon 0.2."""
+    for users, epsilon in itertools.product((10**5, 10**6), (0.1, 1.0, 20.0)):
+        facts = Facts(100, (1.0, 5.0), users, tacit.PrivacyBudget(epsilon))
+        rated: CoRatings = Rated(0.56, 100)  # type: ignore[assignment]
+        then = with_choices(facts, rated)
+        assert then.choice + then.more_choice < 0.01
+        few: CoRatings = Rated(0.09, 100)  # type: ignore[assignment]
+        assert with_choices(facts, few).more_choice + with_choices(facts, few).choice > 0.15
+
+
+def test_choices_that_tell_get_more_where_they_can_be_read_and_are_not_clear() -> None:
+    """With their usual share, a fifth, lists lost more to noise there than ratings did."""
+    rated: CoRatings = Rated(0.09, 500)  # type: ignore[assignment]
+    parts = {}
+    for epsilon in (0.001, 0.1, 100.0):
+        facts = Facts(500, (1.0, 5.0), 450_000, tacit.PrivacyBudget(epsilon))
+        then = with_choices(facts, rated)
+        parts[epsilon] = then.choice + then.more_choice
+    assert parts[0.001] < 0.1
+    assert 0.15 < parts[100.0] < 0.25
+    assert 0.3 < parts[0.1] < 0.4
+
+
 def crowds(apart: bool) -> tacit.Ratings:
     """Two groups who choose other items, or one group who choose any; ratings are all alike."""
     rng = np.random.default_rng(3)

@@ -227,6 +227,14 @@ def test_nothing_of_anyone_is_printed(model: tacit.Model, ratings: tacit.Ratings
     assert "user-" not in repr(ratings) + str(ratings)
 
 
+def test_a_model_shows_its_algorithm_and_not_its_local_rule(ratings: tacit.Ratings) -> None:
+    model = tacit.fit(ratings, "moments", epsilon=5.0)
+    assert (model.algorithm, model.rule.kind) == ("moments", "ridge")
+    assert repr(model).startswith("Model(moments, ")
+    of_an_older_file = replace(model, certificate=replace(model.certificate, method=None))
+    assert repr(of_an_older_file).startswith("Model(ridge, ")
+
+
 def test_more_ratings_than_the_cap_count_as_much_as_the_cap(ratings: tacit.Ratings) -> None:
     """A long row must not take steps larger than those of the fit."""
     config = tacit.FrankWolfe(rounds=4, max_ratings=3, nuclear_norm=50.0, row_norm=3.0)

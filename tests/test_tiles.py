@@ -3,8 +3,19 @@
 import numpy as np
 import pytest
 
-from tacit.kernels.quick import _cholesky, _padded, _substitute
-from tacit.kernels.tiles import TALL, add_products, subtract_products
+from tacit.kernels.quick import _cholesky, _substitute
+from tacit.kernels.tiles import (
+    BROAD,
+    TALL,
+    add_products,
+    multiply,
+    panels_of,
+    put_product,
+    put_squared,
+    subtract_products,
+    subtract_solved,
+    tiled,
+)
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 80])
@@ -14,7 +25,7 @@ def test_upper_halves_are_those_of_numpy(count: int, width: int) -> None:
     matrix = rng.standard_normal((count, width)).astype(np.float32)
     before = rng.standard_normal((width, width)).astype(np.float32)
     sums = before.copy()
-    add_products(matrix, sums)
+    add_products(matrix, count, sums, width, width)
     exact = before + matrix.T.astype(float) @ matrix
     assert np.allclose(np.triu(sums), np.triu(exact), rtol=0, atol=1e-4)
 
@@ -23,7 +34,7 @@ def test_upper_halves_are_those_of_numpy(count: int, width: int) -> None:
 def test_rows_before_are_taken_off(row: int) -> None:
     before = np.random.default_rng(row).standard_normal((48, 48)).astype(np.float32)
     matrix = before.copy()
-    subtract_products(matrix, row)
+    subtract_products(matrix, row, 48)
     exact = before.astype(float)
     exact[row : row + TALL] -= exact[:row, row : row + TALL].T @ exact[:row]
     rows = slice(row, row + TALL)
@@ -32,11 +43,82 @@ def test_rows_before_are_taken_off(row: int) -> None:
     assert np.array_equal(matrix[others], before[others])
 
 
+def test_a_part_of_the_rows_is_summed_and_a_part_of_the_sums_written() -> None:
+    rng = np.random.default_rng(4)
+    matrix = rng.standard_normal((20, 32)).astype(np.float32)
+    sums = np.zeros((32, 32), np.float32)
+    add_products(matrix, 13, sums, 9, 16)
+    exact = matrix[:13].T.astype(float) @ matrix[:13]
+    assert np.allclose(np.triu(sums[:16, :16]), np.triu(exact[:16, :16]), rtol=0, atol=1e-5)
+    assert not sums[16:].any()
+    assert not sums[:, 16:].any()
+
+
+@pytest.mark.parametrize("row", range(0, 40, TALL))
+def test_what_was_solved_before_is_taken_off(row: int) -> None:
+    rng, width = np.random.default_rng(row), tiled(row + 1)
+    upper = rng.standard_normal((48, 48)).astype(np.float32)
+    before = np.tril(rng.standard_normal((48, 48))).astype(np.float32)
+    solved, exact = before.copy(), before.astype(float)
+    subtract_solved(upper, solved, row, width)
+    exact[row : row + TALL] -= upper[:row, row : row + TALL].T.astype(float) @ exact[:row]
+    assert np.allclose(solved[:, :width], exact[:, :width], rtol=0, atol=2e-5)
+    assert np.array_equal(solved[:, width:], before[:, width:])
+
+
+@pytest.mark.parametrize("size", [1, 8, 15, 16, 17, 40])
+def test_a_lower_triangle_is_squared(size: int) -> None:
+    width = tiled(size + 1)
+    lower = np.zeros((48, 48), np.float32)
+    lower[:size, :size] = np.tril(np.random.default_rng(size).standard_normal((size, size)))
+    product = np.full((48, 48), np.nan, np.float32)
+    put_squared(lower, size, width, product)
+    exact = lower.T.astype(float) @ lower
+    assert np.allclose(product[:size, :width], exact[:size, :width], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+@pytest.mark.parametrize("count", [1, 8, 21])
+def test_products_are_those_of_numpy_either_way(count: int, by_row: bool) -> None:
+    rng = np.random.default_rng(count)
+    left = rng.standard_normal((24, 32)).astype(np.float32)
+    right = rng.standard_normal((32, 32)).astype(np.float32)
+    product = np.full((24, 32), np.nan, np.float32)
+    given = left if by_row else np.ascontiguousarray(np.pad(left, ((0, 8), (0, 0))).T)
+    put_product(given, right, count, 30, 32, by_row, product)
+    exact = left[:, :30].astype(float) @ right[:30]
+    assert np.allclose(product[:count], exact[:count], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [0, 1, 8, 9, 43])
+@pytest.mark.parametrize("rows", [0, 1, 50])
+def test_products_of_panels_are_those_of_numpy(rows: int, columns: int) -> None:
+    rng = np.random.default_rng(rows + columns)
+    left = rng.standard_normal((rows, columns)).astype(np.float32)
+    right = rng.standard_normal((rows, BROAD)).astype(np.float32)
+    panels = panels_of(left)
+    product = np.full((TALL * len(panels), BROAD), np.nan, np.float32)
+    multiply(panels, right, product)
+    assert np.allclose(product[:columns], left.T.astype(float) @ right, rtol=0, atol=1e-4)
+    assert not product[columns:].any()
+
+
+def test_a_product_is_fused_with_its_sum() -> None:
+    """(1 + h)^2 - (1 + 2 h) is h^2 if products are not rounded first, and 0 if they are."""
+    step = np.float32(2.0**-13)
+    left = np.array([[1 + 2 * step], [1 + step]], np.float32)
+    right = np.full((2, BROAD), 1 + step, np.float32)
+    right[0] = -1.0
+    product = np.empty((TALL, BROAD), np.float32)
+    multiply(panels_of(left), right, product)
+    assert (product[0] == step * step).all()
+
+
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 16, 31, 73, 126])
 def test_factors_are_those_of_numpy(size: int) -> None:
     block = np.random.default_rng(size).standard_normal((size + 3, size))
     exact = np.eye(size) + block.T @ block
-    gram = np.zeros((_padded(size), _padded(size)), np.float32)
+    gram = np.zeros((tiled(size), tiled(size)), np.float32)
     gram[:size, :size] = exact
     assert _cholesky(gram, size)
     upper = np.triu(gram[:size, :size], 1) + np.diag(1 / np.diag(gram[:size, :size]))

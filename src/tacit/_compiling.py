@@ -1,23 +1,53 @@
-"""Says that loops are being compiled, once, when that happens: the first time on a machine.
+"""Says that loops are being compiled, once a call: the first time on a machine.
 
-What is compiled is kept beside the package, or in the user's cache folder where that cannot be
-written (numba's NUMBA_CACHE_DIR says where else), so that a second process does not wait.
+It is a record at INFO of the logger `tacit`; a program without logging that a person runs by hand
+says it on stderr, and the command line in its own way. What is compiled is kept beside the package,
+or in the user's cache folder where that cannot be written (numba's NUMBA_CACHE_DIR says where
+else), so that a second process does not wait. A service without any such folder keeps it in a
+temporary one of its own, and compiles anew each time.
 """
 
+import atexit
 import logging
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable
 
-__all__ = ["TEXT", "listen", "tell_with"]
+__all__ = ["NOWHERE", "TEXT", "listen", "tell_again", "tell_with"]
 
-TEXT = "compiling loops for this machine; this happens once and takes up to a minute"
+TEXT = (
+    "compiling loops for this machine, which takes up to a minute; it happens once for each method "
+    "and each kind of request"
+)
 
-_tell: list[Callable[[str], object]] = [logging.getLogger("tacit").info]
+NOWHERE = (
+    "compiled loops cannot be kept, and every process compiles them again: set NUMBA_CACHE_DIR to "
+    "a folder that can be written"
+)
+
+_LOG = logging.getLogger("tacit")
+
+
+def _log_or_show(text: str) -> None:
+    """Log, or write to a person at a terminal or a notebook who has not set up logging."""
+    if not _LOG.isEnabledFor(logging.INFO) and (sys.stderr.isatty() or hasattr(sys, "ps1")):
+        sys.stderr.write(f"tacit: {text}\n")
+    _LOG.info(text)
+
+
+_tell: list[Callable[[str], object]] = [_log_or_show]
 _heard: list[object] = []
 
 
 def tell_with(tell: Callable[[str], object]) -> None:
     """Set what is called with `TEXT` when this process compiles its first loop."""
     _tell[0] = tell
+
+
+def tell_again() -> None:
+    """Say it again if what begins now has loops to compile: a fit may have compiled others."""
+    del _heard[1:]
 
 
 def listen() -> None:
@@ -34,5 +64,23 @@ def listen() -> None:
             """Nothing is said at the end."""
 
     if not _heard:
+        _keep_somewhere()
         _heard.append(Heard())
         event.register("numba:compile", _heard[0])  # type: ignore[no-untyped-call]
+
+
+def _keep_somewhere() -> None:
+    """Give numba a folder where it finds none: a loop that is to be kept would be an error."""
+    import numba
+
+    try:
+        numba.njit(cache=True)(_probe)
+    except RuntimeError:
+        folder = tempfile.mkdtemp(prefix="tacit-loops-")  # nobody else can write to it
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
+        _tell[0](NOWHERE)
+
+
+def _probe() -> None:
+    """Be a function that numba looks for a folder for."""

@@ -12,7 +12,7 @@ from typing import Any
 from tacit.accounting.budget import LARGEST_MU, Accounting, PrivacyBudget, epsilon_of
 from tacit.accounting.ledger import Entry, Ledger
 from tacit.accounting.old_certificate import release_of_name, sources_in_text
-from tacit.accounting.promise import Grade, grade_of, promise, shown, too_weak
+from tacit.accounting.promise import Grade, grade_of, promise, rounded_up, shown, too_weak
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError, TacitError
 
@@ -138,6 +138,12 @@ class Certificate:
         """The epsilon that the releases really give at the promised delta."""
         return math.inf if self.budget is None else epsilon_of(self.mu, self.budget.delta)
 
+    @property
+    def earlier(self) -> Entry | None:
+        """What stands for all releases of earlier refits, in the certificate of a refit."""
+        kind = ReleaseKind.EARLIER_REFITS
+        return next((entry for entry in self.releases if entry.release.kind is kind), None)
+
     @classmethod
     def of(
         cls,
@@ -226,12 +232,12 @@ class Certificate:
         problems += [f"release {e.name!r} has no noise" for e in self.releases if e.noise_sd <= 0]
         if LARGEST_MU < self.mu < math.inf:
             problems.append(
-                f"the releases cost mu = {self.mu:.6g}; the exactness of the noise is proven up to "
-                f"{LARGEST_MU:g}"
+                f"the releases cost mu = {rounded_up(self.mu)}; the exactness of the noise is "
+                f"proven up to {LARGEST_MU:g}"
             )
         found = self.exact_epsilon
         if not found <= self.budget.epsilon * (1 + _RELATIVE):
-            problems.append(f"the releases give epsilon {found:.6g}, above the claim")
+            problems.append(f"the releases give epsilon {rounded_up(found)}, above the claim")
         return Verification(not problems, self.budget.epsilon, found, tuple(problems), catalogue)
 
     def _named_but_missing(self) -> list[str]:
@@ -250,7 +256,7 @@ class Certificate:
                 "This model is NOT PRIVATE: it makes no promise to anyone whose ratings it used.",
                 *(f"Why: {reason}." for reason in self.reasons_not_private),
             ]
-        return promise(self.budget, self.mu)
+        return promise(self.budget, self.mu, refit=self.earlier is not None)
 
     def text(self) -> str:
         """Return the person's form."""
@@ -285,12 +291,12 @@ def _entry_lines(releases: tuple[Entry, ...]) -> list[str]:
         run = list(group)
         first, last = run[0], run[-1]
         name = first.name if first is last else f"{first.name} to {last.release.number}"
-        cost = f"mu {first.mu:.4g}" if math.isfinite(first.mu) else "no noise"
+        cost = f"mu {rounded_up(first.mu, 4)}" if math.isfinite(first.mu) else "no noise"
         each = "" if first is last else " each"
-        lines.append(
-            f"    {name}: sensitivity {first.sensitivity:.6g}, "
-            f"noise sd {first.noise_sd:.6g}, {cost}{each}"
-        )
+        facts = f"sensitivity {first.sensitivity:.6g}, noise sd {first.noise_sd:.6g}"
+        if first.release.kind is ReleaseKind.EARLIER_REFITS:
+            facts = "all of their releases that this model uses, together"
+        lines.append(f"    {name}: {facts}, {cost}{each}")
     return lines
 
 
@@ -301,8 +307,8 @@ def _fact_lines(certificate: Certificate, budget: PrivacyBudget) -> list[str]:
         f"  Epsilon:       {shown(budget.epsilon)}",
         f"  Delta:         {shown(budget.delta)}",
         f"  Accountant:    {_accountant(budget)}",
-        f"  Total cost:    mu = {certificate.mu:.6g}, which is epsilon = "
-        f"{certificate.exact_epsilon:.6g} at this delta",
+        f"  Total cost:    mu = {rounded_up(certificate.mu)}, which is epsilon = "
+        f"{rounded_up(certificate.exact_epsilon)} at this delta",
         f"  Numerics:      {certificate.numerics}: {_NUMERICS[certificate.numerics]}",
     ]
 

@@ -13,7 +13,17 @@ from typing import NamedTuple
 
 from tacit.accounting.budget import Neighbours, PrivacyBudget, guessing_chance
 
-__all__ = ["Grade", "grade_of", "percent", "promise", "shown", "too_weak", "two_lists", "weakness"]
+__all__ = [
+    "Grade",
+    "grade_of",
+    "percent",
+    "promise",
+    "rounded_up",
+    "shown",
+    "too_weak",
+    "two_lists",
+    "weakness",
+]
 
 _TOO_WEAK = "its promise is too weak to be called private"
 _NEARLY = 49.9  # percent above a coin toss: beyond, a bound is none to speak of
@@ -113,8 +123,21 @@ def shown(value: float) -> str:
     return f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
-def promise(budget: PrivacyBudget, mu: float) -> list[str]:
-    """Return, in plain sentences, what is promised and what is not."""
+def rounded_up(cost: float, digits: int = 6) -> str:
+    """Write what releases cost with so many digits, and never as less than it is.
+
+    >>> rounded_up(0.23671234), rounded_up(0.99999999), rounded_up(4.0), rounded_up(0.12341, 4)
+    ('0.236713', '1', '4', '0.1235')
+    """
+    if not math.isfinite(cost):
+        return shown(cost)
+    exact = Decimal(repr(cost))
+    unit = Decimal(f"1e{exact.adjusted() + 1 - digits}")
+    return shown(float(exact.quantize(unit, ROUND_CEILING)))
+
+
+def promise(budget: PrivacyBudget, mu: float, *, refit: bool = False) -> list[str]:
+    """Return, in plain sentences, what is promised and what is not; earlier refits are in it."""
     return [
         f"({shown(budget.epsilon)}, {shown(budget.delta)})-joint differential privacy for every "
         "user whose ratings were used, under the relation below.",
@@ -122,12 +145,17 @@ def promise(budget: PrivacyBudget, mu: float) -> list[str]:
         *_attackers(budget.neighbours, mu),
         "Not covered: what she is shown depends on her own ratings, so showing her "
         "recommendations to others can reveal them.",
-        "Not covered: other models fitted to the same ratings; their costs add up.",
+        f"Not covered: {_OTHERS_OF_A_REFIT if refit else _OTHERS}",
         "Not covered: what others can know about her without her ratings, such as a taste that "
         "everyone shares.",
     ]
 
 
+_OTHERS = "other models fitted to the same ratings; their costs add up."
+_OTHERS_OF_A_REFIT = (
+    "models fitted to the same ratings other than this refit and the earlier refits that it uses, "
+    "which are counted in epsilon; the costs of others add up."
+)
 _SEEN = "what anyone else sees, all other users' recommendations and this model together,"
 _DEPENDS = {
     Grade.STRONG: f"This is a strong promise: {_SEEN} barely depends on one person's ratings.",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from tacit._validate import one_of, refuse
 from tacit.algorithms.als import ALS
 from tacit.algorithms.approximate import ApproximateFrankWolfe
 from tacit.algorithms.base import Algorithm, Facts
@@ -65,8 +66,9 @@ def algorithm_from(given: object) -> Algorithm | None:
         given = given()
     if given is None or (hasattr(given, "reserve") and hasattr(given, "run")):
         return given  # type: ignore[return-value]  # has what is asked of one
-    shown = repr(given) if isinstance(given, str) else type(given).__name__
+    if isinstance(given, str):
+        refuse("algorithm", given, one_of(given, known))
     raise ConfigError(
-        f"algorithm={shown}: expected a config such as Moments() or ALS(rounds=5), or a name: "
-        f"{', '.join(known)}"
+        f"algorithm={type(given).__name__}: expected a config such as Moments() or ALS(rounds=5), "
+        f"or its name: {', '.join(known)}"
     )

@@ -16,6 +16,7 @@ from tacit.algorithms.moments import MOMENT, Learned, Moments
 from tacit.algorithms.preparation import default_ridge, public_settings
 from tacit.estimation.choice import ChoiceFactors, choice_factors
 from tacit.estimation.cooccurrence import CoRatings
+from tacit.estimation.drift import combined
 from tacit.estimation.item_estimates import ItemEstimates, from_equations, from_gradients, moved
 from tacit.estimation.latent import (
     FactorMoments,
@@ -43,7 +44,7 @@ Step = Literal["auto", "gradient", "equations"]
 
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _MORE_PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (2,))
-_WORTH = 0.1  # of the first look at choices: a second one that costs less tells nothing
+_WORTH = 0.1, 0.01  # a second look: of the first one's share, and of the budget
 _ROUNDS = {"gradient": 3, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
 _USERS_EACH = 50  # users for each of them
@@ -198,7 +199,7 @@ class LatentFactors(Validated):
         if not adaptive or not found.loadings.shape[1]:
             return found
         shares = with_choices(facts, rated)
-        if shares.more_choice < _WORTH * shares.choice:
+        if shares.more_choice < max(_WORTH[0] * shares.choice, _WORTH[1]):
             return found
         self._redivide(mechanism, facts, shares, {_MORE_PAIRS: shares.more_choice})
         return factors_of(_together(first, look(_MORE_PAIRS)))
@@ -340,10 +341,9 @@ def _upto(count: int) -> range:
 
 
 def _together(one: tuple[Floats, float], other: tuple[Floats, float]) -> tuple[Floats, float]:
-    """Return two noisy releases of one matrix as one, each weighted by how little noise it has."""
-    weights = one[1] ** -2, other[1] ** -2
-    total = sum(weights)
-    return (weights[0] * one[0] + weights[1] * other[0]) / total, total**-0.5
+    """Return two noisy releases of one matrix as one, with the sd of its noise."""
+    values, variance = combined(one[0], np.asarray(one[1] ** 2), other[0], other[1] ** 2)
+    return values, math.sqrt(variance)
 
 
 def _moments(number: int) -> Release:

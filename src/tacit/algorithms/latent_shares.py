@@ -12,7 +12,9 @@ _USERS = 50_000  # what shares are for where the number of users is protected
 _FEW = 40.0  # of users x mu / sqrt(items): half of what matrices hold can be read
 _MUCH = 1000.0  # where rounds are worth half of what they can be
 _SOONER = 300.0  # likewise, if choices tell of taste
+_PARTED = 0.6  # of the covariance: what it gives to choices at the most, if they tell of taste
 _START = 0.74, 0.03  # of the budget, for covariance and choice where matrices can just be read
+_LEAST = 1e-6  # of what matrices get is left to them however few users there are
 _NOTHING = 1e-9  # of the budget, set aside for what is made if choices tell of taste
 _FULL = 0.40, 0.20  # where all can be read
 
@@ -40,16 +42,17 @@ class _Legible(NamedTuple):
 def _legible(facts: Facts, much: float) -> _Legible:
     """Return how well items-by-items matrices, and all that comes after them, can be read.
 
-    Both follow from users x mu / sqrt(items), the signal of a matrix beside its noise. A factor
-    that is lost in the noise of the covariance is not found again by rounds: these get a part of
-    the budget where factors are far from being lost.
+    Both follow from users x mu / sqrt(items), the signal of a matrix beside its noise. Factors
+    appear within a small range of it, so that the first is steep. A factor that is lost in the
+    noise of the covariance is not found again by rounds: these get a part of the budget where
+    factors are far from being lost.
     """
     users = _USERS if facts.n_users is None else facts.n_users
     if facts.budget is None:
         return _Legible(1.0, 1.0)
     signal = users * facts.budget.mu / math.sqrt(facts.n_items)
-    few, much = signal / _FEW, signal / much
-    return _Legible(few**2 / (1.0 + few**2), much**2 / (1.0 + much**2))
+    few, much = max((signal / _FEW) ** 4, _LEAST), (signal / much) ** 2
+    return _Legible(few / (1.0 + few), much / (1.0 + much))
 
 
 def _divided(facts: Facts, full: tuple[float, float]) -> tuple[float, float]:
@@ -84,10 +87,12 @@ def by_density(facts: Facts, rated: CoRatings) -> Shares:
 
     With density d/n an entry of F is off by about sqrt(d/n) times as much after a round of
     gradients as it is from a covariance of the same share: where people rate most of the items the
-    covariance tells more, and where they rate few of them the rounds do.
+    covariance tells more, and where they rate few of them the rounds do. Choices tell little of
+    people who rate nearly everything: their part goes to the covariance.
     """
-    shares = shares_of(facts)
+    shares, chosen = shares_of(facts), _chosen(rated)
     covariance, choice = _divided(facts, _full(rated))
+    covariance, choice = covariance + (1.0 - chosen) * choice, chosen * choice
     steps = shares.covariance + shares.choice + shares.steps - covariance - choice
     return shares._replace(covariance=covariance, choice=choice, steps=steps)
 
@@ -96,21 +101,37 @@ def with_choices(facts: Facts, rated: CoRatings) -> Shares:
     """Divide what is left where the first look at choices has shown that they tell of taste.
 
     Choices are worth a second look then, at any noise. The prior mean that follows from them makes
-    rounds worth more: these get their part of the budget sooner.
+    rounds worth more: these get their part of the budget sooner. Lists are mostly made of choices,
+    and these lose more to noise than ratings do: where choices can be read and are not yet clear,
+    they get more, from the covariance. Rounds find again what it loses, but for lost factors.
     """
     shares, legible = by_density(facts, rated), _legible(facts, _SOONER)
-    full, choice = _full(rated)
+    (full, choice), chosen = _full(rated), _chosen(rated)
+    choice *= chosen
     start = sum(_START) - choice
     covariance = (start + legible.rounds * (full - start)) * legible.matrices
     more = max(choice * legible.matrices - shares.choice, _NOTHING)
     left = shares.covariance + shares.more_choice + shares.steps - more
     steps = max(left - covariance, shares.steps)
-    return shares._replace(covariance=left - steps, more_choice=more, steps=steps)
+    covariance = left - steps
+    unclear = 1.0 - _legible(facts, _MUCH).rounds
+    parted = _PARTED * chosen**3 * legible.rounds * unclear * covariance
+    return shares._replace(covariance=covariance - parted, more_choice=more + parted, steps=steps)
 
 
 def _full(rated: CoRatings) -> tuple[float, float]:
     """Return the shares of covariance and choice where all can be read, by density."""
+    dense = math.sqrt(_density(rated))
+    return min(0.18 + 0.7 * dense, 0.76), max(0.28 - 0.26 * dense, 0.03)
+
+
+def _chosen(rated: CoRatings) -> float:
+    """Return how much choices can tell: nearly nothing where people rate half of the items."""
+    return max(1.0 - (2.0 * _density(rated)) ** 3, 0.1)
+
+
+def _density(rated: CoRatings) -> float:
+    """Return which part of the items people rate, on average."""
     sizes = rated.stratum_sizes
     length = float(sizes @ rated.lengths / sizes.sum())
-    dense = math.sqrt(min(1.0, length / rated.weights.size))
-    return min(0.18 + 0.7 * dense, 0.76), max(0.28 - 0.26 * dense, 0.03)
+    return min(1.0, length / rated.weights.size)

@@ -104,7 +104,7 @@ def _audit_model(
         raise ConfigError("budget: leave it out for a model, whose certificate names it")
     checked = _certificate(model)
     if model.certificate.budget is None:
-        return Audit(model.rule.kind, None, (checked,), scale.seed)
+        return Audit(model.algorithm, None, (checked,), scale.seed)
     subject = target_of_model(model)
     findings = (checked, *_attacked(subject, parts, scale, progress))
     return Audit(subject.name, subject.budget, findings, scale.seed)
@@ -117,7 +117,7 @@ def _certificate(model: "Model") -> Finding:
     problems = "; ".join(found.problems) or "no problem"
     return Finding(
         part="certificate",
-        subject=f"the certificate of this model ({model.rule.kind})",
+        subject=f"the certificate of this model ({model.algorithm})",
         claim="the releases that are listed cost no more than the epsilon that is claimed",
         measured=float("inf") if recomputed is None else recomputed,
         limit=0.0 if claimed is None else claimed,

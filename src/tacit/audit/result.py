@@ -7,6 +7,7 @@ from textwrap import wrap
 from typing import Any
 
 from tacit.accounting.budget import PrivacyBudget
+from tacit.accounting.promise import shown
 from tacit.audit.finding import Finding
 from tacit.errors import ConfigError
 from tacit.reporting.markup import Section, escape, page, sentences, table
@@ -106,8 +107,8 @@ class Audit:
         if self.budget is None:
             return f"AUDIT of {self.name}: nothing is promised"
         return (
-            f"AUDIT of {self.name}: epsilon {self.budget.epsilon:g}, delta {self.budget.delta:g}, "
-            f"{self.budget.neighbours.value}"
+            f"AUDIT of {self.name}: epsilon {shown(self.budget.epsilon)}, delta "
+            f"{shown(self.budget.delta)}, {self.budget.neighbours.value}"
         )
 
     def _about(self) -> str:

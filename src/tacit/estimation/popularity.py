@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-__all__ = ["popularity", "positive"]
+__all__ = ["follow_popularity", "popularity", "positive"]
 
 Floats = NDArray[np.float64]
 
@@ -61,3 +61,30 @@ def _missing_diagonal(shares: Floats, along: Floats, off: Floats) -> Floats:
     products = shares * (float(shares @ along) - shares * along)
     size = float(products @ off) / max(float(products @ products), 1e-300)
     return np.asarray(max(size, 0.0) * shares**2 * along)
+
+
+def follow_popularity(pairs: Floats, weights: Floats, amount: float) -> Floats:
+    """Return pairs S whose popularity, `amount` of it, is that of item weights w.
+
+    Off the diagonal S is c w w^T and something beyond popularity. Its part along w, from either
+    side, is what S tells of popularity; `amount` of that is taken off, but for c. What goes
+    together beyond popularity stays.
+
+    >>> weights = np.array([1.0, 2.0, 3.0])
+    >>> follow_popularity(np.outer(weights, weights), weights, 1.0)
+    array([[1., 2., 3.],
+           [2., 4., 6.],
+           [3., 6., 9.]])
+    """
+    squares = float(weights @ weights)
+    if not amount > 0 or not squares > 0:
+        return pairs
+    expected = np.outer(weights, weights)
+    off = pairs - np.diag(np.diag(pairs))
+    level = float(np.sum(off * expected)) / max(squares**2 - float(np.sum(weights**4)), 1e-300)
+    excess = off - level * (expected - np.diag(weights**2))
+    along = excess @ weights / squares
+    change = np.outer(along, weights)
+    change += change.T - float(along @ weights) / squares * expected
+    np.fill_diagonal(change, 0.0)
+    return np.asarray(pairs - amount * change)

@@ -34,6 +34,7 @@ MOST_DIRECTIONS = 200
 _MATRIX_ITEMS = 4000  # that a released items-by-items matrix is of at the most, if not asked for
 _FIRST = 32  # directions that are sought at first
 _ROUNDS = 8  # in which the diagonal is filled in
+_MANY = 500  # items: with more, the leading eigenpairs are sought by themselves
 _SOLVED = 1e-6  # how far eigenvalues may be off, relative to themselves
 _SLIGHT = 1e-3  # of the largest eigenvalue: what is left out after a division
 _TYPICAL = 0.05  # of a factor's entries, over the rating range: how items are weighed
@@ -206,12 +207,18 @@ def _above(matrix: Floats, top: float, wanted: int) -> tuple[Floats, Floats]:
 def _leading(matrix: Floats, wanted: int) -> tuple[Floats, Floats]:
     """Return the largest eigenvalues, in rising order, with their vectors."""
     items = len(matrix)
-    if items > 500 and wanted < items // 5:
+    if items > _MANY and wanted < items // 5:
         values, vectors = eigsh(matrix, k=wanted, which="LA", v0=np.ones(items), tol=_SOLVED)
         order = np.argsort(values)
         return values[order], vectors[:, order]
     values, vectors = np.linalg.eigh(matrix)
     return values[-wanted:], vectors[:, -wanted:]
+
+
+def _largest(matrix: Floats) -> float:
+    """Return the largest eigenvalue; without vectors a small matrix takes half the time."""
+    values = _leading(matrix, 1)[0] if len(matrix) > _MANY else np.linalg.eigvalsh(matrix)
+    return float(values[-1])
 
 
 def _top_of_noise(noise_model: NoiseModel, weights: Floats) -> float:
@@ -228,7 +235,7 @@ def _top_of_noise(noise_model: NoiseModel, weights: Floats) -> float:
     tops = []
     for _ in range(draws):
         upper = np.triu(rng.standard_normal((items, items)) * sd, 1)
-        tops.append(float(_leading(upper + upper.T, 1)[0][-1]))
+        tops.append(_largest(upper + upper.T))
     few = noise_model.single * (1 + 10 / noise_model.users) * _longest_row(noise_model, weights)
     energy = np.sum(sd**2, axis=1)
     count = float(energy.sum() ** 2 / max(float(energy @ energy), 1e-300))

@@ -6,10 +6,9 @@ from numba import njit
 from tacit.kernels.quantise import quantise
 from tacit.kernels.rows import clipped
 from tacit.kernels.solving import put
+from tacit.kernels.tiles import BROAD, TALL, multiply
 
 __all__ = ["descend", "map_rows", "quantise_rows"]
-
-_TOGETHER = 16  # rows that share what is fetched of a matrix
 
 
 @njit(cache=True, nogil=True)
@@ -32,44 +31,24 @@ def descend(rows, filled, rate, norm, lo, hi):
 
 @njit(cache=True, nogil=True)
 def map_rows(filled, vectors, back, lo, hi):
-    """Replace each row by (row @ vectors) @ back, in an order of its own.
+    """Replace each row by (row @ V) @ B; the columns of V and of B come in panels (`panels_of`).
 
-    A product of blocks would round a row differently with other rows around it. Here a few rows
-    share what is fetched of the factors, and nothing else.
+    Rows stand side by side as columns here, and each is summed in the same order whatever stands
+    beside it (`tacit.kernels.tiles`): a product of BLAS would round a row differently with other
+    rows around it.
     """
-    inner = np.empty((_TOGETHER, back.shape[0]), dtype=np.float32)
-    mapped = np.empty((_TOGETHER, back.shape[1]), dtype=np.float32)
-    for start in range(lo, hi, _TOGETHER):
-        rows = filled[start : min(start + _TOGETHER, hi)]
-        count = len(rows)
-        _multiply(rows, vectors, inner[:count])
-        _multiply(inner[:count], back, mapped[:count])
-        for i in range(count):
-            put(mapped[i], rows[i])
-
-
-@njit(cache=True, nogil=True)
-def _multiply(rows, matrix, out):
-    """Write rows @ matrix, each row summed in the same order whatever stands beside it."""
-    size = len(matrix)
-    whole = size - size % 4
-    out[:] = 0.0
-    for j in range(0, whole, 4):
+    items, rank = filled.shape[1], back.shape[1]
+    columns = np.zeros((items, BROAD), dtype=np.float32)
+    inner = np.empty((TALL * len(vectors), BROAD), dtype=np.float32)
+    mapped = np.empty((TALL * len(back), BROAD), dtype=np.float32)
+    for start in range(lo, hi, BROAD):
+        rows = filled[start : min(start + BROAD, hi)]
         for i in range(len(rows)):
-            _add_four(matrix, rows[i], j, out[i])
-    for j in range(whole, size):
+            put(rows[i], columns[:, i])
+        multiply(vectors, columns, inner)
+        multiply(back, inner[:rank], mapped)
         for i in range(len(rows)):
-            for k in range(out.shape[1]):
-                out[i, k] += rows[i, j] * matrix[j, k]
-
-
-@njit(cache=True, nogil=True)
-def _add_four(matrix, row, j, mapped):
-    """Add row[j] ... row[j + 3] times those rows of the matrix."""
-    first, second, third, fourth = row[j], row[j + 1], row[j + 2], row[j + 3]
-    a, b, c, d = matrix[j], matrix[j + 1], matrix[j + 2], matrix[j + 3]
-    for k in range(mapped.size):
-        mapped[k] += first * a[k] + second * b[k] + third * c[k] + fourth * d[k]
+            put(mapped[:items, i], rows[i])
 
 
 @njit(cache=True, nogil=True)

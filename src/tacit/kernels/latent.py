@@ -17,7 +17,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tacit.kernels.counting import without_counting
+from tacit.kernels.lanes import dot as quick_dot
+from tacit.kernels.lines import BATCH, add_outer, add_units, clear_line, filled_by_four, put_terms
+from tacit.kernels.own_system import explained, room_for, solve, spread, tables_of
 from tacit.kernels.quantise import clip_factor, norm_of, quantise
+from tacit.kernels.rows import longest_row
 from tacit.kernels.solving import (
     add_combination,
     add_multiple,
@@ -32,6 +37,7 @@ from tacit.kernels.solving import (
     subtract_rows,
     target,
 )
+from tacit.kernels.tiles import WIDE, tiled
 
 __all__ = [
     "LatentArrays",
@@ -142,63 +148,113 @@ def _explained(upper):
 
 
 @njit(cache=True, nogil=True)
-def _fit_error(rows, i, model, own, upper):
-    """Return the root of the mean of E[(y - f.u)^2] / noise, over user i's ratings and S."""
-    left, total = _residuals(rows, i, model, own), _explained(upper)
+def _solve_in_double(rows, i, model, room):
+    """Write what `solve` and `spread` write, in double precision.
+
+    Return whether all is finite, and sum_o f^T S f / noise.
+    """
+    found, own, block, upper, fine = _posterior(rows, i, model)
+    if not fine:
+        return False, 0.0
+    put(found, room.found[0])
+    put(own, room.own[0])
+    left, across = _residuals(rows, i, model, own), _spread(block, upper)
     for p in range(left.size):
-        total += (left[p] * model.roots[rows.items[rows.indptr[i] + p]]) ** 2
-    return np.sqrt(total / left.size)
+        room.left[p] = left[p] * model.roots[rows.items[rows.indptr[i] + p]]
+        clear_line(room.product, p, room.product.shape[1])
+        put(across[:, p], room.product[p])
+    return True, _explained(upper)
+
+
+@without_counting
+def _put_moment(room, count, fitted, choices, vector):
+    """Write v = (c, u, fit error) of a user with so many ratings; `fitted` is `explained`."""
+    total = fitted + quick_dot(room.left[:count], room.left[:count])
+    for k in range(choices):
+        vector[k] = room.found[0, k]
+    for k in range(choices, vector.size - 1):
+        vector[k] = room.own[0, k - choices]
+    vector[vector.size - 1] = np.sqrt(total / count)
 
 
 @njit(cache=True, nogil=True)
 def factor_moments(rows, model, quanta, lo, hi, total):
     """Add the upper halves of v v^T, v = (c, u, fit error) clipped and rounded, in integers."""
     size = total.shape[0]
-    vector, integers = np.empty(size), np.empty(size, dtype=np.int64)
+    (choices, rank), filled, tables = model.prior.shape, tiled(size), tables_of(model)
+    room = room_for(tables, longest_row(rows.indptr, lo, hi))
+    vector, batch = np.empty(size), np.zeros((BATCH, filled), dtype=np.int32)
+    sums, waiting = np.zeros((filled, filled), dtype=np.int64), 0
     for i in range(lo, hi):
-        if rows.indptr[i] == rows.indptr[i + 1]:
+        count = rows.indptr[i + 1] - rows.indptr[i]
+        if count == 0:
             continue
-        found, own, _, upper, fine = _posterior(rows, i, model)
+        fine, fitted = solve(rows, i, tables, room, rank), explained(room, count, rank)
+        if not fine:
+            fine, fitted = _solve_in_double(rows, i, model, room)
         if not fine:
             continue
-        put(found, vector)
-        put(own, vector[found.size :])
-        vector[size - 1] = _fit_error(rows, i, model, own, upper)
+        _put_moment(room, count, fitted, choices, vector)
         factor = clip_factor(norm_of(vector), quanta.bound) / quanta.quantum
-        quantise(vector, factor, quanta.most_squared, integers)
-        for k in range(size):
-            sums, one = total[k, k:], integers[k]
-            for l in range(sums.size):
-                sums[l] += one * integers[k + l]
+        quantise(vector, factor, quanta.most_squared, batch[waiting])
+        waiting += 1
+        if waiting == BATCH:
+            add_outer(batch, size, sums)
+            waiting = 0
+    batch[waiting:] = 0
+    add_outer(batch, size, sums)
+    for k in range(size):
+        for l in range(k, size):
+            total[k, l] += sums[k, l]
 
 
-@njit(cache=True, nogil=True)
-def _length(terms):
-    """Return the L2 norm of all terms; sums along rows do not wait for each other."""
-    squares = np.zeros(terms.shape[1])
-    for k in range(terms.shape[0]):
-        row = terms[k]
-        for p in range(row.size):
-            squares[p] += row[p] * row[p]
-    return np.sqrt(squares.sum())
-
-
-@njit(cache=True, nogil=True)
-def _add_terms(terms, items, quanta, total):
-    """Add columns of terms, clipped as one vector and rounded, to the rows of their items."""
-    flat, count = terms.reshape(terms.size), items.size
-    integers = np.empty(flat.size, dtype=np.int64)
-    factor = clip_factor(_length(terms), quanta.bound) / quanta.quantum
-    quantise(flat, factor, quanta.most_squared, integers)
+@without_counting
+def _put_gradient(rows, i, tables, room, rank, bound, terms):
+    """Write user i's gradient over its bound, an item after the other; return its L2 norm."""
+    start, count = rows.indptr[i], rows.indptr[i + 1] - rows.indptr[i]
+    weight, step = 1.0 / (np.sqrt(count) * bound), filled_by_four(rank + 1)
+    room.own[0, rank] = 1.0
     for p in range(count):
-        sums = total[items[p]]
-        for k in range(sums.size):
-            sums[k] += integers[k * count + p]
+        room.backs[p] = weight * tables.sds[rows.items[start + p]]
+    return np.sqrt(put_terms(room.own, room.left, room.product, room.backs, count, terms, step))
+
+
+@without_counting
+def _add_terms(terms, length, items, quanta, integers, total):
+    """Add a user's terms, clipped as one vector and rounded, to the rows of her items."""
+    step = filled_by_four(total.shape[1])
+    factor = clip_factor(length, 1.0) * quanta.bound / quanta.quantum
+    quantise(terms[0, : items.size * step], factor, quanta.most_squared, integers)
+    for p in range(items.size):
+        add_units(integers, p * step, total, items[p])
+
+
+@njit(cache=True, nogil=True)
+def expected_gradient(rows, model, quanta, lo, hi, total):
+    """Add users' gradients: rows ((e_j u - S f_j) / sqrt d, e_j / sqrt d), in integers."""
+    rank, longest = model.factors.shape[1], longest_row(rows.indptr, lo, hi)
+    tables, size = tables_of(model), longest * filled_by_four(rank + 1) + WIDE
+    room = room_for(tables, longest)
+    terms, integers = np.empty((1, size), dtype=np.float32), np.empty(size, dtype=np.int32)
+    for i in range(lo, hi):
+        count = rows.indptr[i + 1] - rows.indptr[i]
+        if count == 0:
+            continue
+        fine = solve(rows, i, tables, room, rank)
+        if fine:
+            spread(room, count, rank)
+        else:
+            fine, _ = _solve_in_double(rows, i, model, room)
+        if not fine:
+            continue
+        length = _put_gradient(rows, i, tables, room, rank, quanta.bound, terms)
+        own = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
+        _add_terms(terms, length, own, quanta, integers, total)
 
 
 @njit(cache=True, nogil=True)
 def _covariance(block, upper):
-    """Return S from G and the Cholesky factor."""
+    """Return the upper half of S from G and the Cholesky factor."""
     rank = block.shape[1]
     found = np.zeros((rank, rank))
     if _is_wide(block):
@@ -213,9 +269,6 @@ def _covariance(block, upper):
             subtract_rows(found[k, k:], across[k:, k], across, k, k)
             for l in range(k, rank):
                 found[k, l] = -found[k, l]
-    for k in range(rank):
-        for l in range(k + 1, rank):
-            found[l, k] = found[k, l]
     return found
 
 
@@ -229,28 +282,6 @@ def _spread(block, upper):
     found = block.copy() if _is_wide(block) else block.T.copy()
     solve_rows(upper, found)
     return found.T.copy() if _is_wide(block) else found
-
-
-@njit(cache=True, nogil=True)
-def expected_gradient(rows, model, quanta, lo, hi, total):
-    """Add users' gradients: rows ((e_j u - S f_j) / sqrt d, e_j / sqrt d), in integers."""
-    rank = model.factors.shape[1]
-    for i in range(lo, hi):
-        start, stop = rows.indptr[i], rows.indptr[i + 1]
-        _, own, block, upper, fine = _posterior(rows, i, model)
-        if start == stop or not fine:
-            continue
-        residuals, weight = _residuals(rows, i, model, own), 1.0 / np.sqrt(stop - start)
-        terms, spread = np.empty((rank + 1, stop - start)), _spread(block, upper)
-        left, back = terms[rank], np.empty(stop - start)
-        for p in range(left.size):
-            left[p] = weight * residuals[p]
-            back[p] = weight / model.roots[rows.items[start + p]]
-        for k in range(rank):
-            row, less, factor = terms[k], spread[k], own[k]
-            for p in range(row.size):
-                row[p] = left[p] * factor - back[p] * less[p]
-        _add_terms(terms, rows.items[start:stop], quanta, total)
 
 
 @njit(cache=True, nogil=True)

@@ -35,6 +35,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from tacit.kernels.lanes import put_rounded
+
 __all__ = ["MOST_EXACT", "Quanta", "clip_factor", "norm_of", "quantise"]
 
 MOST_EXACT = 2**52
@@ -53,30 +55,11 @@ class Quanta(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _round(vector, factor, integers):
-    """Round vector * factor; return the squared norm, in two sums that do not wait for each other.
-
-    Both are of whole numbers, so that their order changes nothing.
-    """
-    even, odd = 0.0, 0.0
-    for p in range(0, vector.size - 1, 2):
-        one, two = np.rint(vector[p] * factor), np.rint(vector[p + 1] * factor)
-        integers[p], integers[p + 1] = one, two
-        even += one * one
-        odd += two * two
-    if vector.size % 2:
-        last = np.rint(vector[-1] * factor)
-        integers[vector.size - 1] = last
-        even += last * last
-    return even + odd
-
-
-@njit(cache=True, nogil=True)
 def quantise(vector, factor, most_squared, integers):
     """Write vector * factor as integers of squared norm <= most_squared (guarantee above)."""
     tries = 0
     while True:
-        squared = _round(vector, factor, integers)
+        squared = put_rounded(vector, factor, integers)
         if squared <= most_squared:
             return
         if not squared < np.inf:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tacit.kernels.latent import LatentArrays, _choice_factors, _posterior
 from tacit.kernels.solving import add_combination, add_multiple, put, target
-from tacit.kernels.tiles import TALL, WIDE, add_products, subtract_products
+from tacit.kernels.tiles import TALL, WIDE, add_products, subtract_products, tiled
 
 __all__ = ["QuickArrays", "quick_arrays", "quick_means", "quick_pairs"]
 
@@ -36,15 +36,9 @@ def quick_arrays(model: LatentArrays) -> QuickArrays:
     """Return what `quick_means` takes besides the model."""
     scaled = np.ascontiguousarray(model.factors * model.roots[:, None])
     items, rank = scaled.shape
-    single = np.zeros((items, _padded(rank)), np.float32)
+    single = np.zeros((items, tiled(rank)), np.float32)
     single[:, :rank] = scaled
     return QuickArrays(scaled, single, np.ascontiguousarray(scaled.T.astype(np.float32)))
-
-
-@njit(cache=True)
-def _padded(size):
-    """Return the next number of columns that fill tiles."""
-    return (size + WIDE - 1) // WIDE * WIDE
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
@@ -63,7 +57,7 @@ def _cholesky(gram, size):
     The diagonal becomes that of U^-1, which solving multiplies by; a tile has zeros below it.
     """
     for start in range(0, size, TALL):
-        subtract_products(gram, start)
+        subtract_products(gram, start, gram.shape[1])
         first = start // WIDE * WIDE
         for k in range(start, min(start + TALL, size)):
             sums = gram[k, first:]
@@ -109,7 +103,7 @@ def _system(quick, items, wide):
     """Return U of I + G G^T or I + G^T G in single precision, its size, and whether it is sound."""
     rank, count = quick.scaled.shape[1], items.size
     size = count if wide else rank
-    rows = np.zeros((rank if wide else count, _padded(size)), dtype=np.float32)
+    rows = np.zeros((rank if wide else count, tiled(size)), dtype=np.float32)
     if wide:
         for k in range(rank):
             row, across = rows[k], quick.across[k]
@@ -121,7 +115,7 @@ def _system(quick, items, wide):
     gram = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.float32)
     for k in range(size):
         gram[k, k] = 1.0
-    add_products(rows, gram)
+    add_products(rows, len(rows), gram, size, gram.shape[1])
     return gram, _cholesky(gram, size)
 
 

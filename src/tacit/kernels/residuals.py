@@ -11,10 +11,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tacit.kernels.counting import without_counting
 from tacit.kernels.lanes import dot, two_dots
 from tacit.kernels.quantise import clip_factor, quantise
 from tacit.kernels.row_steps import add_rounded, item_table, load_row, move_row
-from tacit.kernels.rows import row_weight
+from tacit.kernels.rows import longest_row, row_weight
 
 __all__ = [
     "StepArrays",
@@ -28,11 +29,6 @@ __all__ = [
 
 
 _BATCH = 1 << 14  # ratings whose outer products are added together, from the cache
-
-
-# Counting references to arrays, row by row, takes about as long as a row of 80 ratings. A loop that
-# makes no array needs no counts: what it is given stays where it is until the loop ends.
-_without_counting = njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
 
 
 class StepArrays(NamedTuple):
@@ -95,20 +91,12 @@ def _pick(direction, items, picked):
 
 
 @njit(cache=True, nogil=True)
-def _longest(indptr, lo, hi):
-    longest = 0
-    for i in range(lo, hi):
-        longest = max(longest, indptr[i + 1] - indptr[i])
-    return longest
-
-
-@njit(cache=True, nogil=True)
 def _scratch(rows, lo, hi):
     """Return room for a row's targets, the entries of two vectors at its items, and its residual.
 
     A row may be empty, and its residual too; a loop never asks for the first entry of either.
     """
-    longest = _longest(rows.indptr, lo, hi)
+    longest = longest_row(rows.indptr, lo, hi)
     return np.empty(longest), np.empty(longest), np.empty(longest), np.empty(longest)
 
 
@@ -202,7 +190,7 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
     _add_covariances(rows, table, fitted, step, quanta, places, lo, hi, scratch, batch, total)
 
 
-@_without_counting
+@without_counting
 def _add_covariances(rows, table, fitted, step, quanta, places, lo, hi, scratch, batch, total):
     """Add the users' outer products; `batch` is room for units, places, ends, order and counts."""
     units, at, ends, order, first = batch
@@ -233,7 +221,7 @@ def product(rows, fitted, step, block, limits, lo, hi, total):
             total[item, k] += sums[k, item]
 
 
-@_without_counting
+@without_counting
 def _add_products(rows, table, fitted, step, columns, limits, lo, hi, scratch, sums):
     """Add the users' a (a^T V) to sums by column."""
     bound, unit = limits
@@ -297,7 +285,7 @@ def replay(rows, steps, coefficients, lo, hi):
     `steps` are (directions, gains, keeps, norm, most).
     """
     directions, gains, keeps, norm, most = steps
-    longest = _longest(rows.indptr, lo, hi)
+    longest = longest_row(rows.indptr, lo, hi)
     target, picked = np.empty(longest), np.empty(longest)
     fitted = np.empty(longest)
     for i in range(lo, hi):

@@ -15,6 +15,7 @@ __all__ = [
     "choose",
     "clipped",
     "kept_lengths",
+    "longest_row",
     "priorities",
     "row_means_and_scales",
     "row_weight",
@@ -146,6 +147,15 @@ def rows_hold(rows, limits, lo, hi):
 
 
 @njit(cache=True, nogil=True)
+def longest_row(indptr, lo, hi):
+    """Return the largest number of ratings of the users lo <= i < hi."""
+    longest = 0
+    for i in range(lo, hi):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    return longest
+
+
+@njit(cache=True, nogil=True)
 def row_weight(length, most):
     """Return what sums over a row of this length are multiplied by: most/length, at most one.
 
@@ -183,9 +193,11 @@ def row_means_and_scales(rows, limits, lo, hi):
             continue
         mean = _own_mean(rows, limits.bias_shrinkage, start, stop) if limits.centre else 0.0
         scale = 1.0 / np.sqrt(stop - start) if limits.by_sqrt_count else 1.0
+        rows.means[i], rows.scales[i] = mean, scale
+        if limits.norm == np.inf:  # then no row is too long, and none is read for its length
+            continue
         total = 0.0
         for p in range(start, stop):
             total += (scale * clipped(rows, p, mean)) ** 2
         total *= row_weight(stop - start, limits.max_ratings)
-        rows.means[i] = mean
         rows.scales[i] = scale * (min(1.0, limits.norm / np.sqrt(total)) if total > 0 else 1.0)

@@ -1,59 +1,95 @@
-"""Products of matrices in single precision, a tile of 8 x 16 numbers at a time.
+"""Products of matrices in single precision, a tile of their numbers at a time.
 
 A tile stays in the processor's registers while it is summed up, so that each number that is read is
-used eight times. Compilers keep such a tile in memory; here its registers are written down. The
-order of a sum is that of the rows, and products may be fused with it.
+used many times. Compilers keep such a tile in memory; here its registers are written down. The
+order of a sum is that of the rows. Each product is fused with its sum, which rounds once, on every
+processor: a column of the right matrix gives the same bits whatever stands beside it.
 """
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
-__all__ = ["TALL", "WIDE", "add_products", "subtract_products"]
+__all__ = [
+    "BROAD",
+    "TALL",
+    "WIDE",
+    "add_products",
+    "multiply",
+    "panels_of",
+    "put_product",
+    "put_squared",
+    "subtract_products",
+    "subtract_solved",
+    "tiled",
+]
 
-TALL, WIDE = 8, 16
-_LANES = ir.VectorType(ir.FloatType(), WIDE)
-_NOTHING = ir.Constant(_LANES, ir.Undefined)
-_FUSED = ("contract",)
+TALL, WIDE, BROAD = 8, 16, 32  # rows of a tile; columns of one of a matrix, and of one of panels
 
 
-def _everywhere(builder: Any, pointer: Any) -> Any:
-    """Return the number at a place, in all lanes."""
-    first = ir.Constant(ir.IntType(32), 0)
-    vector = builder.insert_element(_NOTHING, builder.load(pointer), first)
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), WIDE), [0] * WIDE)
-    return builder.shuffle_vector(vector, _NOTHING, mask)
+def panels_of(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the columns of a matrix in panels of TALL, with zeros after the last.
+
+    >>> panels_of(np.ones((3, 10), np.float32)).shape
+    (2, 3, 8)
+    """
+    rows, columns = matrix.shape
+    count = -(-columns // TALL)
+    padded = np.zeros((rows, count * TALL), np.float32)
+    padded[:, :columns] = matrix
+    return np.ascontiguousarray(padded.reshape(rows, count, TALL).swapaxes(0, 1))
 
 
-def _codegen(name: str) -> Any:
-    """Return what writes a tile's instructions; `name` is that of the sum or the difference."""
+@njit(cache=True, nogil=True)
+def tiled(size):
+    """Return the next number of columns that fill tiles."""
+    return (size + WIDE - 1) // WIDE * WIDE
+
+
+def _tile(lanes: int, sign: int, by_row: bool) -> Any:
+    """Return what writes a tile's instructions: TALL rows, and a number of columns.
+
+    `sign` is 1 to add to the sums, -1 to take off, and 0 to write.
+    """
+    vector = ir.VectorType(ir.FloatType(), lanes)
+    nothing, zeros = ir.Constant(vector, ir.Undefined), ir.Constant(vector, [0.0] * lanes)
+    first = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    fused = ir.FunctionType(vector, [vector] * 3)
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        matrix, sums = (
-            context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 4)
+        left, right, sums = (
+            context.make_array(signature.args[k])(context, builder, arguments[k]) for k in range(3)
         )
-        _, count, row, column, _ = arguments
+        start, stop, side, column, row = arguments[3:]
+        fma = cgutils.get_or_insert_function(builder.module, fused, f"llvm.fma.v{lanes}f32")
 
         def place(array: Any, i: Any, j: Any) -> Any:
             width = builder.extract_value(array.shape, 1)
             return builder.gep(array.data, [builder.add(builder.mul(i, width), j)])
 
-        def lanes(array: Any, i: Any, j: Any) -> Any:
-            return builder.bitcast(place(array, i, j), _LANES.as_pointer())
+        def across(array: Any, i: Any) -> Any:
+            return builder.bitcast(place(array, i, column), vector.as_pointer())
 
-        rows = [builder.add(row, row.type(k)) for k in range(TALL)]
-        where = [lanes(sums, k, column) for k in rows]
-        tile = [cgutils.alloca_once_value(builder, builder.load(at, align=4)) for at in where]
-        with cgutils.for_range(builder, count) as loop:
-            vector = builder.load(lanes(matrix, loop.index, column), align=4)
-            for k, held in zip(rows, tile, strict=True):
-                number = _everywhere(builder, place(matrix, loop.index, k))
-                product = builder.fmul(number, vector, flags=_FUSED)
-                total = getattr(builder, name)(builder.load(held), product, flags=_FUSED)
-                builder.store(total, held)
+        def everywhere(number: Any) -> Any:
+            one = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
+            return builder.shuffle_vector(one, nothing, first)
+
+        steps = [row.type(k) for k in range(TALL)]
+        where = [across(sums, builder.add(row, k)) for k in steps]
+        begin = [builder.load(at, align=4) if sign else zeros for at in where]
+        tile = [cgutils.alloca_once_value(builder, each) for each in begin]
+        with cgutils.for_range(builder, stop, start) as loop:
+            shared = builder.load(across(right, loop.index), align=4)
+            for k, held in zip(steps, tile, strict=True):
+                at = [loop.index, builder.add(side, k)]
+                number = builder.load(place(left, *(at[::-1] if by_row else at)))
+                factor = everywhere(builder.fneg(number) if sign < 0 else number)
+                builder.store(builder.call(fma, [factor, shared, builder.load(held)]), held)
         for at, held in zip(where, tile, strict=True):
             builder.store(builder.load(held), at, align=4)
         return context.get_dummy_value()
@@ -61,36 +97,78 @@ def _codegen(name: str) -> Any:
     return codegen
 
 
-def _signature(matrix: Any, sums: Any) -> Any:
-    whole = types.intp
-    return types.none(matrix, whole, whole, whole, sums)
+def _intrinsic(lanes: int, sign: int = 1, by_row: bool = False) -> Any:
+    """Return what adds left^T right (`by_row`: left right) to a tile of sums, in compiled code.
 
-
-@intrinsic
-def _add_tile(_typing: Any, matrix: Any, _count: Any, _row: Any, _column: Any, sums: Any) -> Any:
-    return _signature(matrix, sums), _codegen("fadd")
-
-
-@intrinsic
-def _subtract_tile(
-    _typing: Any, matrix: Any, _count: Any, _row: Any, _column: Any, sums: Any
-) -> Any:
-    return _signature(matrix, sums), _codegen("fsub")
-
-
-@njit(cache=True, nogil=True)
-def add_products(matrix, sums):
-    """Add the upper half of matrix^T matrix; columns of both, and rows of sums, fill tiles.
-
-    Some of what is below the diagonal is added too.
+    Its arguments after the matrices: the first row of the right one to sum over and where rows
+    end, the first column (`by_row`: row) of the left one, the first column of the right one and of
+    the sums, and the first row of the sums.
     """
-    for row in range(0, len(sums), TALL):
-        for column in range(row // WIDE * WIDE, sums.shape[1], WIDE):
-            _add_tile(matrix, len(matrix), row, column, sums)
+
+    @intrinsic
+    def tile(
+        _typing: Any, left: Any, right: Any, sums: Any,
+        _start: Any, _stop: Any, _side: Any, _column: Any, _row: Any,
+    ) -> Any:  # fmt: skip
+        return types.none(left, right, sums, *[types.intp] * 5), _tile(lanes, sign, by_row)
+
+    return tile
+
+
+_add_tile = _intrinsic(WIDE)
+_subtract_tile = _intrinsic(WIDE, -1)
+_put_tile = _intrinsic(WIDE, 0)
+_put_tile_by_row = _intrinsic(WIDE, 0, by_row=True)
+_add_broad_tile = _intrinsic(BROAD)
 
 
 @njit(cache=True, nogil=True)
-def subtract_products(matrix, row):
+def add_products(matrix, count, sums, size, width):
+    """Add the upper half of M^T M, M the first rows of a matrix; some is added below it too.
+
+    `size` rows of the sums are needed, and `width` columns, which fill tiles.
+    """
+    for row in range(0, size, TALL):
+        for column in range(row // WIDE * WIDE, width, WIDE):
+            _add_tile(matrix, matrix, sums, 0, count, row, column, row)
+
+
+@njit(cache=True, nogil=True)
+def subtract_products(matrix, row, width):
     """Subtract U^T U from the rows row ... row + 7 of a matrix, with U the rows before them."""
-    for column in range(row // WIDE * WIDE, matrix.shape[1], WIDE):
-        _subtract_tile(matrix, row, row, column, matrix)
+    for column in range(row // WIDE * WIDE, width, WIDE):
+        _subtract_tile(matrix, matrix, matrix, 0, row, row, column, row)
+
+
+@njit(cache=True, nogil=True)
+def subtract_solved(upper, solved, row, width):
+    """Subtract U^T V from rows of V, with V the rows before them, a lower triangle."""
+    for column in range(0, width, WIDE):
+        _subtract_tile(upper, solved, solved, column, row, row, column, row)
+
+
+@njit(cache=True, nogil=True)
+def put_squared(lower, size, width, product):
+    """Write V^T V, V a lower triangle."""
+    for row in range(0, size, TALL):
+        for column in range(0, width, WIDE):
+            _put_tile(lower, lower, product, max(row, column), size, row, column, row)
+
+
+@njit(cache=True, nogil=True)
+def put_product(left, right, count, inner, width, by_row, product):
+    """Write so many rows of left^T right (`by_row`: left right), summed over `inner` rows."""
+    for row in range(0, count, TALL):
+        for column in range(0, width, WIDE):
+            if by_row:
+                _put_tile_by_row(left, right, product, 0, inner, row, column, row)
+            else:
+                _put_tile(left, right, product, 0, inner, row, column, row)
+
+
+@njit(cache=True, nogil=True)
+def multiply(panels, right, product):
+    """Write left^T right, with the columns of left in panels, and BROAD columns of right."""
+    product[:] = 0.0
+    for panel in range(len(panels)):
+        _add_broad_tile(panels[panel], right, product, 0, len(right), 0, 0, TALL * panel)

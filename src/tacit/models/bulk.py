@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit._blas import blas_threads
+from tacit._compiling import tell_again
 from tacit._resources import usable_cores
 from tacit.data.build import Rules
 from tacit.data.ids import clean_ids
@@ -57,6 +58,7 @@ class Wanted(NamedTuple):
 
 def blocks(ratings: Ratings, make: Callable[[OwnRows, int], _Made]) -> Iterator[tuple[int, _Made]]:
     """Yield (first row, what is made of a block of users' own rows and that row), in order."""
+    tell_again()
     size = min(_BLOCK, max(_FEWEST, _SCORES // max(1, ratings.n_items)))
     starts = range(0, ratings.n_users, size)
     threads = usable_cores()

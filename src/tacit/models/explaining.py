@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.models.model import Model
     from tacit.models.rules import LocalRule
 
-__all__ = ["WHY", "explain"]
+__all__ = ["WHY", "explain", "shortfall"]
 
 WHY: Final = {
     ReleaseKind.USER_COUNT: "how many users there are",
@@ -70,6 +70,29 @@ def explain(model: "Model") -> str:
     Nothing in it is new: it is in the model and its certificate.
     """
     return "\n".join([*_before(model), "", *_releases(model), "", *_after(model)])
+
+
+def shortfall(model: "Model") -> str | None:
+    """Say in one line that no latent factor was found, where the method would tell; else None.
+
+    It reads the published model only, as all of this.
+    """
+    rule = model.rule
+    if isinstance(rule, InteractionRule):
+        found, means = rule.factors.shape[1], "their popularity"
+    elif isinstance(rule, LatentFactorRule):
+        found = rule.factors.shape[1] + rule.choice_factors.shape[1] - 2
+        means = "their means"
+    elif isinstance(rule, RidgeRule) and _is_moments(model):
+        found, means = rule.factors.shape[1] - 1, "their means"
+    else:
+        return None
+    if found:
+        return None
+    none = f"no latent factor is above the {_disturbance(model)}"
+    if not isinstance(rule, InteractionRule) and not np.ptp(rule.offsets):
+        return f"{none}, nor are differences between items: every user is predicted the user mean"
+    return f"{none}: tastes are not told apart, and all that it knows of items is {means}"
 
 
 def _before(model: "Model") -> list[str]:
@@ -225,7 +248,7 @@ def _own_mean(model: "Model") -> list[str]:
     latent = isinstance(rule, LatentFactorRule) and not np.any(rule.prior)
     plain = latent or (isinstance(rule, RidgeRule) and _is_moments(model))
     alone = plain and rule.parts()[0]["factors"].shape[1] == 1
-    return ["so predictions are a user's own mean rating, the same for all items"] * alone
+    return ["so predictions are the user mean, the same for all items"] * alone
 
 
 def _is_moments(model: "Model") -> bool:

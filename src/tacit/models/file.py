@@ -84,6 +84,8 @@ def save(model: Model, path: str | PathLike[str], *, overwrite: bool = False) ->
 
 def load(path: str | PathLike[str]) -> Model:
     """Read a model; whatever is wrong with the file, the error is a ModelFileError."""
+    if not isinstance(path, str | PathLike):
+        raise ModelFileError(f"path={type(path).__name__}: expected the name of a model file")
     try:
         _check_size(Path(path))
         arrays, facts = _read(Path(path))
@@ -92,10 +94,12 @@ def load(path: str | PathLike[str]) -> Model:
         reason = error.strerror or type(error).__name__
         raise ModelFileError(f"model file {path} cannot be read: {reason}") from None
     except TacitError as error:
-        raise ModelFileError(f"{path} is not a sound model file: {error}") from None
+        raise ModelFileError(f"{path} is not a valid model file: {error}") from None
     except (*UNSOUND, *READER_ERRORS) as error:
         what = type(error).__name__
-        raise ModelFileError(f"{path} is not a sound model file ({what})") from None
+        raise ModelFileError(
+            f"{path} is not a valid model file: it is cut short or damaged ({what}); copy it anew"
+        ) from None
 
 
 def _check_size(path: Path) -> None:

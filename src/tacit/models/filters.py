@@ -25,7 +25,10 @@ def allowed_items(candidates: Any, exclude: Any, catalogue: Catalogue) -> NDArra
     if exclude is not None:
         allowed[named_positions("exclude", exclude, catalogue)] = False
     if not allowed.any():
-        raise ConfigError("candidates, exclude: they leave no item; expected at least one")
+        raise ConfigError(
+            "candidates, exclude: they leave no item; expected at least one (on the command line: "
+            "--only, --exclude)"
+        )
     return allowed
 
 

@@ -44,7 +44,7 @@ def extended(model: "Model", given: Catalogue) -> "Model":
         raise ConfigError(f"catalogue={type(given).__name__}: expected tacit.Catalogue")
     if not isinstance(model.rule, LatentFactorRule) or model.rule.measured is None:
         raise ConfigError(
-            f"with_items: this model ({model.rule.kind}) does not hold what item features are "
+            f"with_items: this model ({model.algorithm}) does not hold what item features are "
             "compared with; fit it anew with LatentFactors, the default"
         )
     catalogue = merged_catalogue(model.catalogue, given)

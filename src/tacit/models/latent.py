@@ -33,6 +33,7 @@ __all__ = ["LatentFactorRule", "choice_weights"]
 _LARGEST = 1e9  # of any number of the choice model; beyond it arithmetic would fail
 _VAST = 1e30  # of anything measured: an item that nobody rated may have any noise
 _SOFT = 0.1  # of the mean share: scores of choice below it fade to zero, and keep their order
+_LEAST_POWER = 0.5  # of the chance to like an item, beside the score of choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +54,11 @@ class LatentFactorRule:
     $$\hat u = W^T c + (F_o^T D_o^{-1} F_o + I)^{-1} F_o^T D_o^{-1} (y_o - m_o - F_o W^T c).$$
 
     Without ratings c is that of an average person, (1, 0, ...). Lists are ordered by the product of
-    the score of choice and the probability $\Phi((m_j + F_j \hat u - t)/\sqrt{D_j})$ that she likes
-    item j, rates it above t = `liked`.
+    the score of choice and a power of the probability
+    $\Phi((m_j + F_j \hat u - t)/\sqrt{D_j})$ that she likes item j, rates it above t = `liked`. The
+    power is $|V_{:0}|^2/|V|^2$, the part of scores of choice that is the same for everyone, and at
+    least 1/2: people choose what they like, so that choices that differ between people tell a part
+    of liking already, and those that are popularity alone tell none of it.
 
     `measured` are the factors and, in the last column, the means of the first items as they were
     measured, before any shrinking, and `measured_noise` the variances of that. Predictions do not
@@ -126,7 +130,7 @@ class LatentFactorRule:
         return soft * _softplus(scores)
 
     def ranking(self, own: OwnRows) -> Floats:
-        """Return what lists are ordered by: the score of choice times the chance to be liked."""
+        """Return what lists are ordered by: choice times a power of the chance to be liked."""
         return self.ranked(self.scores(own), self.choice(own))
 
     def ranked(self, scores: Floats, choice: Floats) -> Floats:
@@ -134,6 +138,7 @@ class LatentFactorRule:
         chance = scores - self.liked
         chance /= np.sqrt(self.noise)
         ndtr(chance, out=chance)
+        chance **= self._liking_power
         chance *= choice
         return chance
 
@@ -220,6 +225,12 @@ class LatentFactorRule:
         r"""Return $\sqrt{d/\bar d}$, clipped; V's first column adds up to $\sqrt{\bar d}$."""
         usual = max(float(np.sum(self.choice_factors[:, 0])) ** 2, 1.0)
         return np.clip(np.sqrt(lengths / usual), 0.1, 10.0)
+
+    @cached_property
+    def _liking_power(self) -> float:
+        """Return the power of the chance to be liked: 1 where choices are popularity alone."""
+        squares = np.sum(self.choice_factors**2, axis=0)
+        return max(_LEAST_POWER, float(squares[0] / max(float(squares.sum()), 1e-300)))
 
     @cached_property
     def _choice_axes(self) -> tuple[Floats, Floats, Floats]:

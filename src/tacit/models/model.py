@@ -8,7 +8,10 @@ from typing import Any, Literal, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._compiling import tell_again
+from tacit._validate import Count, check
 from tacit.accounting.certificate import Certificate, Verification
+from tacit.accounting.promise import shown
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.data.tables import as_kind_of
@@ -69,6 +72,12 @@ class Model(HasVectors):
         return isinstance(self.rule, InteractionRule)
 
     @property
+    def algorithm(self) -> str:
+        """The name of the algorithm; of a file of an older version, that of the local rule."""
+        method = self.certificate.method
+        return self.rule.kind if method is None else method.name
+
+    @property
     def knows_std(self) -> bool:
         """Whether the local rule can say how far off a prediction may be."""
         return isinstance(self.rule, Uncertain)
@@ -77,8 +86,8 @@ class Model(HasVectors):
         promise = "NOT PRIVATE"
         if self.certificate.budget and self.private:
             budget = self.certificate.budget
-            promise = f"epsilon={budget.epsilon:g}, delta={budget.delta:g}"
-        return f"Model({self.rule.kind}, {len(self.catalogue)} items, {promise})"
+            promise = f"epsilon={shown(budget.epsilon)}, delta={shown(budget.delta)}"
+        return f"Model({self.algorithm}, {len(self.catalogue)} items, {promise})"
 
     @overload
     def predict(
@@ -116,8 +125,8 @@ class Model(HasVectors):
         Raises:
             ConfigError: return_std for a local rule that knows no posterior.
         """
-        _check_switch("return_std", return_std)
-        _check_switch("clip", clip)
+        check("return_std", return_std, bool)
+        check("clip", clip, bool)
         rule = self._uncertain("return_std=True (--std)") if return_std else None
         own = self._own(own_ratings)
         found = [self._scores(own, clip)[0]]
@@ -145,8 +154,9 @@ class Model(HasVectors):
             own_ratings: as in `predict`. With none it is the list for someone unknown.
             n: how many.
             include_rated: whether items that she rated are in the list too.
-            by: what it is ordered by. None: how likely she chooses an item times how likely she
-                likes it, where the model knows both (`LatentFactors`), otherwise the prediction;
+            by: what it is ordered by. None: how likely she chooses an item times (a power of) how
+                likely she likes it, where the model knows both (`LatentFactors`), otherwise the
+                prediction;
                 "rating": the predicted rating, not cut off at the ends of the rating range;
                 "choice": how likely she chooses it.
             candidates: recommend none but these items: a list of ids, or a frame with a column
@@ -159,8 +169,9 @@ class Model(HasVectors):
             ConfigError: an item of `candidates` or `exclude` is not in the catalogue, no item is
                 left, or `because` for a local rule that is not linear.
         """
-        _check_count(n)
-        _check_switch("because", because)
+        tell_again()
+        check("n", n, Count)
+        check("because", because, bool)
         rule = self._linear() if because else None
         allowed = allowed_items(candidates, exclude, self.catalogue)
         own = self._own(own_ratings)
@@ -192,7 +203,7 @@ class Model(HasVectors):
         Raises:
             ConfigError: the catalogue does not have the item, or no factor of it is published.
         """
-        _check_count(n)
+        check("n", n, Count)
         place = int(named_positions("item", [item], self.catalogue)[0])
         if not isinstance(self.rule, Comparing):
             raise ConfigError(
@@ -215,7 +226,7 @@ class Model(HasVectors):
         The ratings must be of this model's catalogue (`Ratings.from_...(catalogue=...)`); `clip` as
         in `predict`.
         """
-        _check_switch("clip", clip)
+        check("clip", clip, bool)
         yield from self._blocks(ratings, lambda own: self._scores(own, clip))
 
     def predict_rows_with_std(self, ratings: Ratings) -> Iterator[tuple[int, Floats, Floats]]:
@@ -239,7 +250,7 @@ class Model(HasVectors):
 
         As `recommend` does for one; a list that is too short ends in -1.
         """
-        _check_count(n)
+        check("n", n, Count)
         order, allowed = self._order(by), allowed_items(candidates, exclude, self.catalogue)
         yield from self._blocks(
             ratings, lambda own: self._best(own, n, allowed, include_rated, order)
@@ -265,7 +276,7 @@ class Model(HasVectors):
         exclude: Any = None,
     ) -> Wanted:
         """Return a checked description of lists, for `models.bulk`."""
-        _check_count(n)
+        check("n", n, Count)
         self._order(by)
         return Wanted(n, allowed_items(candidates, exclude, self.catalogue), include_rated, by)
 
@@ -322,7 +333,7 @@ class Model(HasVectors):
     def verify(self) -> Verification:
         """Recompute epsilon from the certificate, and compare its releases with the model's parts.
 
-        Releases are compared by their names and number. That the model was computed from them, and
+        Releases are compared by their kinds and number. That the model was computed from them, and
         that they were made as stated, cannot be seen from a file.
         """
         found = self.certificate.verify()
@@ -400,7 +411,7 @@ class Model(HasVectors):
             return self.rule.choice if by == "choice" else self.rule.ranking
         if (by == "choice") != self.implicit and by is not None:
             raise ConfigError(
-                f"by={by!r}: this model ({self.rule.kind}) does not know it; leave it out, or fit "
+                f"by={by!r}: this model ({self.algorithm}) does not know it; leave it out, or fit "
                 "ratings with LatentFactors, which knows what people choose and how they rate it"
             )
         return self.rule.scores
@@ -436,13 +447,3 @@ class Model(HasVectors):
             "that solve a ridge regression do: FrankWolfe(local='ridge'), "
             "Cleansing(local='factors'), NoisyGradient, ALS, Moments, LatentFactors"
         )
-
-
-def _check_switch(name: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        raise ConfigError(f"{name}={value!r}: expected true or false")
-
-
-def _check_count(n: Any) -> None:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ConfigError(f"n={n!r}: expected a whole number of at least 1")

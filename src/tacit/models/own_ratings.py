@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.data.catalogue import Catalogue
+from tacit.data.tables import tells
 from tacit.errors import DataError, UnknownItemsWarning
 from tacit.models.rules import OwnRows
 
@@ -54,6 +55,10 @@ def _touched(own: Any) -> Any:
                 "leave out what was not touched"
             )
         return list(own)
+    if isinstance(own, pl.LazyFrame):
+        own = own.collect()
+    if hasattr(own, "columns"):
+        _refuse_many(own)
     items = item_column(own)
     if items is None:
         raise DataError(f"own_ratings={type(own).__name__}: expected {_PLAIN_FORMS}")
@@ -61,11 +66,11 @@ def _touched(own: Any) -> Any:
 
 
 def item_column(given: Any) -> Any:
-    """Return the items of a list, a series, an array or a frame's column item; None of others."""
+    """Return the items of a list, a series, an array or a frame's item column; None of others."""
     if isinstance(given, pl.LazyFrame):
         given = given.collect()
     if hasattr(given, "columns"):
-        return _series(given["item"]) if "item" in _names(given) else None
+        return _column(given, "item")
     if isinstance(given, Collection) and not isinstance(given, str | bytes):
         return given if isinstance(given, pl.Series | np.ndarray) else list(given)
     return None
@@ -76,7 +81,9 @@ def known_positions(items: Any, catalogue: Catalogue, what: str) -> NDArray[np.i
     try:
         positions = catalogue.positions(items)
     except (DataError, pl.exceptions.PolarsError):  # its message may quote ids
-        raise DataError(f"{what}: expected item ids like those of the catalogue") from None
+        raise DataError(
+            f"{what}: expected a list of item ids like those of the catalogue"
+        ) from None
     unknown = int(np.sum(positions < 0))
     if unknown:
         message = f"{unknown} of {len(positions)} {what} are not in the catalogue and are left out"
@@ -90,10 +97,11 @@ def _columns(own: Any) -> tuple[Any, Any]:
     if isinstance(own, pl.LazyFrame):
         own = own.collect()
     if hasattr(own, "columns"):
-        if not {"item", "rating"} <= set(_names(own)):
-            raise DataError(f"own_ratings: expected {_FORMS}")
         _refuse_many(own)
-        return _series(own["item"]), _series(own["rating"])
+        item, rating = _column(own, "item"), _column(own, "rating")
+        if item is None or rating is None:
+            raise DataError(f"own_ratings: expected {_FORMS}")
+        return item, rating
     if isinstance(own, tuple) and len(own) == 2:
         return own
     if type(own).__module__.partition(".")[0] == "pandas" and hasattr(own, "to_dict"):
@@ -108,9 +116,17 @@ def _names(frame: Any) -> list[Any]:
     return list(getattr(frame, "column_names", frame.columns))
 
 
+def _column(frame: Any, role: str) -> Any:
+    """Return the column of a role: the one of its name, or the only one whose name tells it."""
+    names = _names(frame)
+    telling = [role] if role in names else [name for name in names if tells(role, str(name))]
+    return _series(frame[telling[0]]) if len(telling) == 1 else None
+
+
 def _refuse_many(frame: Any) -> None:
     """Refuse a frame of several people where one is expected: their rows would become one."""
-    if "user" in _names(frame) and len(set(_series(frame["user"]))) > 1:
+    users = _column(frame, "user")
+    if users is not None and len(set(users)) > 1:
         raise DataError(
             "own_ratings: a frame of several users; expected one person's. For many, give it to "
             "recommend_frame(ratings), or to predict_frame(ratings, pairs)"
@@ -134,10 +150,13 @@ def _checked(ratings: Any, rating_range: tuple[float, float]) -> NDArray[np.floa
     lo, hi = rating_range
     values = _numbers(ratings)
     if values is None:  # raised here, so that no error that quotes a rating is its context
-        raise DataError("own_ratings: every rating must be a number")
+        raise DataError(
+            "own_ratings: every rating must be a number, with a decimal point if it has decimals"
+        )
     wrong = int(np.sum(~((values >= lo) & (values <= hi))))
     if wrong:
         raise DataError(
-            f"own_ratings: {wrong} ratings are missing or outside the rating range [{lo:g}, {hi:g}]"
+            f"own_ratings: {wrong} of {values.size} ratings are missing or outside the rating "
+            f"range [{lo:g}, {hi:g}]"
         )
     return values

@@ -198,7 +198,7 @@ def _read_signature(path: Path) -> Signature:
         raise SignatureError(f"{path} is not a signature file; `tacit sign` makes one")
     for name, form in _FIELDS.items():
         if not isinstance(value[name], str) or not form.fullmatch(value[name]):
-            raise SignatureError(f"{path} is not a sound signature file: see its {name!r}")
+            raise SignatureError(f"{path} is not a valid signature file: see its {name!r}")
     return Signature(**value)
 
 

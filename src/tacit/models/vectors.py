@@ -5,8 +5,8 @@ $\hat y_{ij} = \langle a_j, b_i \rangle$, where $a_j$ is row j of `item_vectors`
 
 *What may be published:* item vectors are rows of the published model or products of them:
 post-processing of the releases, covered by the certificate. A user vector is computed from her own
-ratings. It is hers, like her list, and covered by nothing if it is shown to others: an index of
-items may be public, an index of users may not.
+ratings. It is the user's, like her list, and covered by nothing if it is shown to others: an index
+of items may be public, an index of users may not.
 """
 
 from collections.abc import Callable

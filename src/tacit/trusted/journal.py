@@ -23,7 +23,7 @@ from tacit._damaged import UNSOUND
 from tacit.accounting.ledger import Entry
 from tacit.errors import CheckpointError
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "check_beforehand"]
 
 _VERSION = 2
 _ABOUT = "fit.json"
@@ -51,6 +51,11 @@ class Journal:
             if isinstance(error, OSError):
                 raise _unusable(self._folder, error) from None
             raise
+
+    @property
+    def found(self) -> int:
+        """How many releases were there when it was opened."""
+        return self._found
 
     def close(self) -> None:
         """Let other processes use the folder."""
@@ -106,16 +111,32 @@ class Journal:
                 raise CheckpointError(f"checkpoint {self._folder} has releases but no {_ABOUT}")
             write_durably(path, json.dumps(about, indent=1).encode(), owner_only=True)
             return
-        try:
-            found = json.loads(path.read_bytes())
-            other = sorted(part for part in about if found.get(part) != about[part])
-        except UNSOUND:
-            raise CheckpointError(f"checkpoint file {path} is damaged; {_ANEW}") from None
-        if other:
-            raise CheckpointError(
-                f"checkpoint {self._folder} belongs to another fit: it differs in "
-                f"{', '.join(other)}; give another folder, or the same ratings, settings and budget"
-            )
+        _refuse_other(self._folder, about)
+
+
+def check_beforehand(folder: str | os.PathLike[str], about: Mapping[str, str]) -> None:
+    """Refuse the checkpoint of another fit by what is known of this one before data is read."""
+    try:
+        there = (Path(folder) / _ABOUT).exists()
+        if there:
+            _refuse_other(Path(folder), about)
+    except (OSError, ValueError):
+        return  # a journal in this folder will say what is wrong with it
+
+
+def _refuse_other(folder: Path, about: Mapping[str, str]) -> None:
+    """Refuse a folder that some part of the description of a fit is not the same in."""
+    path = folder / _ABOUT
+    try:
+        found = json.loads(path.read_bytes())
+        other = sorted(part for part in about if found.get(part) != about[part])
+    except UNSOUND:
+        raise CheckpointError(f"checkpoint file {path} is damaged; {_ANEW}") from None
+    if other:
+        raise CheckpointError(
+            f"checkpoint {folder} belongs to another fit: it differs in {', '.join(other)}; give "
+            "another folder, or the same ratings, settings and budget"
+        )
 
 
 def _hold(path: Path) -> IO[bytes]:

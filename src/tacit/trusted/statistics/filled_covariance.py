@@ -7,6 +7,7 @@ import numpy as np
 
 from tacit.accounting.budget import Sensitivity
 from tacit.kernels.loops import Loops
+from tacit.kernels.tiles import panels_of
 from tacit.trusted.local_state import FilledRows, LinearStep
 from tacit.trusted.quantise import product_quanta
 from tacit.trusted.rows import RowBounds, Rows, Run
@@ -72,7 +73,7 @@ class FilledCovariance(Statistic):
         """Bring everyone's row up to date and add the outer products."""
         arrays, matrix, fresh, missing = local
         first = len(self.steps) - len(missing)
-        maps = [step.factors() for step in missing]
+        maps = [tuple(map(panels_of, step.factors())) for step in missing]
         quanta = product_quanta(self.bound, unit)
 
         def add(lo: int, hi: int, total: Integers) -> None:

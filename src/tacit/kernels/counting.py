@@ -1,0 +1,11 @@
+"""Compiling loops that make no array without counts of references.
+
+Counting references to arrays, row by row, takes about as long as a row of 80 ratings. A loop that
+makes no array needs no counts: what it is given stays where it is until the loop ends.
+"""
+
+from numba import njit
+
+__all__ = ["without_counting"]
+
+without_counting = njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
