@@ -128,8 +128,8 @@ BOOKS = (
         "what is remembered is told to have no noise",
         "noise passes for taste: people get recommendations made of nothing",
         (Edit("fitting/remembering.py", "Remembering._together",
-              "self._made[name] = self._users * math.sqrt(usual)",
-              "self._made[name] = 0.1 * self._users * math.sqrt(usual)"),),
+              "self._made[release.name] = self._users * math.sqrt(usual)",
+              "self._made[release.name] = 0.1 * self._users * math.sqrt(usual)"),),
         (REFITS + "test_the_noise_that_algorithms_are_told_is_that_of_what_they_get",),
     ),
 )  # fmt: skip

@@ -9,6 +9,7 @@ QUANTISER = "kernels/quantise.py"
 ITEMS = "kernels/items.py"
 COVARIANCE = "trusted/statistics/covariance.py"
 POSTERIORS = "kernels/latent.py"
+SYSTEM = "kernels/own_system.py"
 BASE = "trusted/statistic.py"
 
 FIRST = "tests/privacy/test_sensitivity.py::"
@@ -50,6 +51,14 @@ BOUNDS = (
               "total = (total * min(1.0, most / max(length, 1.0))).astype(np.int64)\n"
               "return total + np.triu(total, 1).T")),
         (FIRST + FURTHER + "[covariance after steps, tight clip]",),
+    ),
+    Mutant(
+        "the quantiser does not count the last numbers of a vector",
+        "one rating by itself is as long as it likes",
+        (Edit("kernels/lanes.py", "put_rounded",
+              "a += last * last",
+              "a += 0.0 * last"),),
+        ("tests/privacy/test_quantise.py::test_the_bound_holds_for_any_vector_and_any_factor",),
     ),
     Mutant(
         "the clip is made in floating point and not checked in integers",
@@ -268,11 +277,12 @@ BOUNDS = (
         "gradients at posterior means are clipped item by item, not as one vector",
         "someone with many ratings moves the sum by the root of their number",
         (Edit(POSTERIORS, "_add_terms",
-              "_length(terms)",
-              "_length(terms) / np.sqrt(items.size)"),
+              "clip_factor(length, 1.0)",
+              "clip_factor(length / np.sqrt(items.size), 1.0)"),
          Edit(POSTERIORS, "_add_terms",
-              "quantise(flat, factor, quanta.most_squared, integers)",
-              "quantise(flat, factor, items.size * quanta.most_squared, integers)")),
+              "quantise(terms[0, :items.size * step], factor, quanta.most_squared, integers)",
+              "most = items.size * quanta.most_squared\n"
+              "quantise(terms[0, :items.size * step], factor, most, integers)")),
         (LATENT + FURTHER + "[gradient, usual]",),
     ),
     Mutant(
@@ -296,18 +306,18 @@ BOUNDS = (
               "clip_factor(norm_of(vector), quanta.bound) / quanta.quantum",
               "1.0 / quanta.quantum"),
          Edit(POSTERIORS, "factor_moments",
-              "quantise(vector, factor, quanta.most_squared, integers)",
+              "quantise(vector, factor, quanta.most_squared, batch[waiting])",
               "for k in range(size):\n"
-              "    integers[k] = np.int64(np.rint(vector[k] * factor))")),
+              "    batch[waiting, k] = np.int64(np.rint(vector[k] * factor))")),
         (LATENT + FURTHER + "[moments, usual]",),
     ),
     Mutant(
         "only posterior means are clipped, not the fit error beside them",
         "someone whose ratings fit badly moves the sum as far as she likes",
         (Edit(POSTERIORS, "factor_moments",
-              "quantise(vector, factor, quanta.most_squared, integers)",
-              "quantise(vector[:size - 1], factor, quanta.most_squared, integers)\n"
-              "integers[size - 1] = np.int64(np.rint(vector[size - 1] * factor))"),
+              "quantise(vector, factor, quanta.most_squared, batch[waiting])",
+              "quantise(vector[:size - 1], factor, quanta.most_squared, batch[waiting])\n"
+              "batch[waiting, size - 1] = np.int64(np.rint(vector[size - 1] * factor))"),
          Edit(POSTERIORS, "factor_moments",
               "norm_of(vector)",
               "norm_of(vector[:size - 1])")),
@@ -318,7 +328,10 @@ BOUNDS = (
         "what she chose is in the next person's term too",
         (Edit(POSTERIORS, "_posterior",
               "_choice_factors(rows, i, model.choice)",
-              "_choice_factors(rows, max(i - 1, 0), model.choice)"),),
+              "_choice_factors(rows, max(i - 1, 0), model.choice)"),
+         Edit(SYSTEM, "_prior",
+              "start, stop = (rows.indptr[i], rows.indptr[i + 1])",
+              "start, stop = (rows.indptr[max(i - 1, 0)], rows.indptr[max(i - 1, 0) + 1])")),
         (LATENT + NOBODY_ELSE + "[1-moments]", LATENT + NOBODY_ELSE + "[1-gradient]",
          LATENT + NOBODY_ELSE + "[1-equations]"),
     ),
@@ -326,11 +339,14 @@ BOUNDS = (
         "someone without ratings is taken for an average person, and counted",
         "an empty row tells that somebody is there: leaving and saying nothing are no longer one",
         (Edit(POSTERIORS, "factor_moments",
-              "rows.indptr[i] == rows.indptr[i + 1]",
+              "count == 0",
               "False"),
-         Edit(POSTERIORS, "_fit_error",
-              "total / left.size",
-              "total / max(left.size, 1)")),
+         Edit(POSTERIORS, "factor_moments",
+              "solve(rows, i, tables, room, rank)",
+              "count > 0 and solve(rows, i, tables, room, rank)"),
+         Edit(POSTERIORS, "_put_moment",
+              "total / count",
+              "total / max(count, 1)")),
         (LATENT + "test_empty_rows_add_nothing[moments, usual]",),
     ),
     Mutant(

@@ -44,7 +44,8 @@ LEAVING = (
               "public = _public(ratings, facts)",
               "public = _public(ratings, facts)\n"
               "if (ratings.indptr[1:] - ratings.indptr[:-1]).min() < 3:\n"
-              "    warnings.warn('a user with few ratings', TacitWarning, stacklevel=2)"),),
+              "    import warnings\n"
+              "    warnings.warn('a user with few ratings', UserWarning, stacklevel=2)"),),
         (ONLY + "[frank-wolfe]",),
     ),
     Mutant(

@@ -261,15 +261,7 @@ NOISE = (
     Mutant(
         "the checkpoint does not know whose ratings it belongs to",
         "releases of other people's ratings go into this fit, and it says nothing",
-        (Edit("fitting/fit.py", "_journal",
-              "{'ratings': ratings.digest(), 'algorithm': _digest(plan.settings), "
-              "'preparation': _digest({'top_items': options.top_items}), 'budget': "
-              "_digest(asdict(budget) if budget else {}), 'noise': "
-              "_digest({'numerics': options.numerics, 'seed': options.noise_seed_unsafe})}",
-              "{'algorithm': _digest(plan.settings), 'preparation': "
-              "_digest({'top_items': options.top_items}), 'budget': "
-              "_digest(asdict(budget) if budget else {}), 'noise': "
-              "_digest({'numerics': options.numerics, 'seed': options.noise_seed_unsafe})}"),),
+        (Edit("fitting/fit.py", "_journal", "ratings.digest()", "''"),),
         (CRASHES + "test_a_checkpoint_of_another_fit_is_refused[ratings-changes0]",),
     ),
     Mutant(

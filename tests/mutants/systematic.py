@@ -41,6 +41,7 @@ from tests.mutants.tracing import Tracer
 GROUPS: dict[str, dict[str, Any]] = CONFIG["tacit"]["groups"]
 LONGEST_TEST = float(CONFIG["tacit"]["longest_test"])  # seconds of processor time
 LONGEST_MUTANT = float(CONFIG["tacit"]["longest_mutant"])
+LONGEST_SURVIVOR = float(CONFIG["tacit"]["longest_survivor"])
 IMPORTED_LATE = (
     "tacit", "accounting", "algorithms", "data", "estimation", "fitting", "models", "trusted",
 )  # fmt: skip
@@ -77,8 +78,9 @@ class Outcomes:
 class Runner:
     """A pytest plugin that, instead of running the tests once, runs them on every mutant."""
 
-    def __init__(self, group: str, changes: list[Change], results: Path) -> None:
+    def __init__(self, group: str, changes: list[Change], results: Path, longest: float) -> None:
         self._group, self._changes, self._results = group, changes, results
+        self._longest = longest
         self._outcomes = Outcomes()
         self._killers: dict[str, list[str]] = {}  # by where mutants are, the newest first
 
@@ -162,7 +164,7 @@ class Runner:
         if not install(SOURCE / change.file, change.source):
             os._exit(3)
         tests = [one for one in ran if change.line in one.lines.get(change.file, ())]
-        affordable = _affordable(tests or _mentioning(change, ran))
+        affordable = _affordable(tests or _mentioning(change, ran), self._longest)
         for one in self._likely_first(change, affordable):
             _limit(1 + 5 * one.seconds)
             self._run(one.test)
@@ -199,10 +201,24 @@ def import_loops(group: str) -> None:
     for name in plain:
         import_module(f"tacit.{name}")
     numba.config.DISABLE_JIT = False
+    refuse_compiled(plain)
     for path in sorted(SOURCE.rglob("*.py")):  # all that is imported when first used
         name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
         if path.parts[-2] in IMPORTED_LATE and "__" not in name:
             import_module(name)
+
+
+def refuse_compiled(plain: list[str]) -> None:
+    """Stop if a loop that is to be mutated is compiled: its mutants would do what it does.
+
+    It was imported by another one, that is not in the list of plain ones.
+    """
+    from numba.extending import is_jitted
+
+    for module in (f"tacit.{name}" for name in plain):
+        for value in vars(import_module(module)).values():
+            if is_jitted(value) and value.py_func.__module__ == module:
+                raise ImportError(f"{module} is compiled; who imports it must be plain, too")
 
 
 def _compile_lanes() -> None:
@@ -210,7 +226,10 @@ def _compile_lanes() -> None:
     import numpy as np
 
     from tacit.kernels.lanes import dot, two_dots
+    from tacit.kernels.tiles import BROAD, multiply, panels_of
 
+    square = np.ones((BROAD, BROAD), np.float32)
+    multiply(panels_of(square), square, square.copy())
     singles = [np.ones(5, dtype=kind) for kind in (np.float32, np.float64)]
     for one in singles:
         for other in singles:
@@ -226,20 +245,20 @@ def _draw_noise() -> None:
     floor_normals(SystemNoise(), 1, 40)
 
 
-def import_mutant(group: str, change: Change, ran: list[Ran]) -> None:
+def import_mutant(group: str, change: Change, ran: list[Ran], longest: float) -> None:
     """Import a mutant in the place of its module, in this process, and run tests of it.
 
     Those that name it come first, and by themselves: others have more to import.
     """
     word = _word_of(change)
-    naming = [
-        one.test for one in _affordable(each for each in ran if word.search(_text_of(each.test)))
-    ]
-    others = [one.test for one in _affordable(_mentioning(change, ran)) if one.test not in naming]
+    named = (each for each in ran if word.search(_text_of(each.test)))
+    naming = [one.test for one in _affordable(named, longest)]
+    mentioning = _affordable(_mentioning(change, ran), longest)
+    others = [one.test for one in mentioning if one.test not in naming]
     module = f"tacit.{change.file[:-3].replace('/', '.')}"
     MutantFinder(module, change.source).put_first()
     import_loops(group)
-    _limit(60 + LONGEST_MUTANT)
+    _limit(60 + longest)
     for tests in filter(None, (naming, others)):
         outcomes = Outcomes()
         code = pytest.main([*OPTIONS, "-x", *tests], plugins=[outcomes])
@@ -328,12 +347,12 @@ def _computed_from(names: set[str]) -> set[str]:
         names = found
 
 
-def _affordable(tests: Iterable[Ran]) -> list[Ran]:
+def _affordable(tests: Iterable[Ran], longest: float) -> list[Ran]:
     """The quickest tests, as many as fit into the time of one mutant."""
     chosen, total = [], 0.0
     for one in sorted(tests, key=lambda one: one.seconds):
         total += one.seconds
-        if total > LONGEST_MUTANT:
+        if total > longest:
             break
         chosen.append(one)
     return chosen
@@ -390,6 +409,7 @@ def run_group(
     """
     results = PLACE / f"{group}.jsonl"
     known = latest(results)
+    longest = LONGEST_SURVIVOR if SURVIVED in wanted else LONGEST_MUTANT
     changes = [change for file in files for change in changes_of(SOURCE / file, file, PLACE)
                if known.get(change.key, "") in wanted and not (changed and is_as_it_was(change))
                and not (known.get(change.key) == SURVIVED and change.key in LISTED)]  # fmt: skip
@@ -398,7 +418,7 @@ def run_group(
 
     def quickly() -> None:
         import_loops(group)
-        runner = Runner(group, changes, results)
+        runner = Runner(group, changes, results, longest)
         pytest.main([*OPTIONS, *tests], plugins=[runner])
 
     os.waitpid(forked(PLACE / f"{group}.log", quickly), 0)
@@ -406,7 +426,7 @@ def run_group(
         return
     known, ran = latest(results), tests_of(group)
     late = [change for change in changes if known.get(change.key) == AT_IMPORT]
-    for change, code, by in in_forks(late, lambda one: import_mutant(group, one, ran)):
+    for change, code, by in in_forks(late, lambda one: import_mutant(group, one, ran, longest)):
         _note(results, change, _outcome(code), by)
 
 

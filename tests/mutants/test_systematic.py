@@ -1,5 +1,6 @@
 """The machinery of systematic mutation testing: what is changed, and that it takes effect."""
 
+import ast
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.mutants.earlier import definitions, digests, noted
 from tests.mutants.generated import CONFIG, changes_of
 from tests.mutants.installing import install
 from tests.mutants.mutant import SOURCE
+from tests.mutants.systematic import refuse_compiled
 
 MODULE = '''\
 """A budget in small."""
@@ -98,6 +100,23 @@ def test_the_whole_trust_zone_is_mutated() -> None:
     assert all((SOURCE / file).exists() for file in named)
     zone = {str(path.relative_to(SOURCE)) for path in (SOURCE / "trusted").rglob("[!_]*.py")}
     assert zone <= set(named)
+
+
+@pytest.mark.parametrize("group", CONFIG["tacit"]["groups"])
+def test_who_imports_a_plain_loop_is_plain(group: str) -> None:
+    """Or it would be imported compiled, and its mutants would never run."""
+    plain = CONFIG["tacit"]["groups"][group]["plain"]
+    for path in sorted((SOURCE / "kernels").glob("*.py")):
+        tree = ast.walk(ast.parse(path.read_text()))
+        imports = {f"{node.module}." for node in tree if isinstance(node, ast.ImportFrom)}
+        named = [name for name in plain if f"tacit.{name}." in imports]
+        assert not named or f"kernels.{path.stem}" in plain, (path.stem, named)
+
+
+def test_a_loop_that_is_to_be_mutated_is_not_compiled() -> None:
+    """The twin: here all loops are."""
+    with pytest.raises(ImportError, match=r"tacit\.kernels\.rows is compiled"):
+        refuse_compiled(["kernels.rows"])
 
 
 def test_what_is_as_it_was_is_told_by_its_code_alone() -> None:

@@ -160,6 +160,12 @@ def test_rows_are_bounded_once_for_the_same_bounds() -> None:
     assert rows.bounded(BOUNDS["weighted"], run) is not first
 
 
+def test_rows_are_bounded_by_what_is_asked_for_alone() -> None:
+    bounds = RowBounds(None, np.zeros(2), True, 3.0)
+    assert bounds.limits() == RowLimits(True, 0.0, 3.0, False, np.inf)
+    assert (bounds.seed, bounds.clip, bounds.binarise) == (0, np.inf, False)
+
+
 def test_the_bounds_that_leave_rows_as_they_are() -> None:
     """No rating is left out, no mean taken off, nothing scaled: sums depend on all of it."""
     found, expected = all_ratings(3), RowBounds(None, np.zeros(3), False, math.inf)
@@ -233,6 +239,15 @@ def test_scales_of_rows_one_by_one(most: float) -> None:
     assert rows.means.tolist() == [0.0, 9.0, 0.0, 0.0]
     expected = [1.2 / lengths[0], 9.0, min(1.0, 1.2 / lengths[1]), 1.0]
     assert rows.scales.tolist() == pytest.approx(expected, rel=1e-12)
+
+
+def test_rows_are_divided_by_the_root_of_their_length_and_short_ones_are_shortened_too() -> None:
+    indptr, items = np.array([0, 1, 5]), np.array([0, 0, 1, 2, 3], np.uint16)
+    values, offsets = np.array([0.5, 0.3, 0.1, 0.1, 0.1], np.float32), np.zeros(4)
+    for norm, expected in ((9.0, [1.0, 0.5]), (0.1, [0.1 / 0.5, 0.1 / math.sqrt(0.12)])):
+        rows = RowArrays(*frozen(indptr, items, values), offsets, np.zeros(2), np.ones(2), math.inf)
+        row_means_and_scales(rows, RowLimits(False, 0.0, norm, True, math.inf), 0, 2)
+        assert rows.scales.tolist() == pytest.approx(expected, rel=1e-6)
 
 
 # Keeping some of everyone's ratings
@@ -400,6 +415,9 @@ def test_tries_shorten_a_little_more_each_time() -> None:
     squared = int(np.sum(out * out))
     assert squared <= most
     assert out.min() == out.max() == math.floor(level)
+    one, odd = np.empty(1, np.int64), 50_000_001  # where a part in 10^9 decides
+    quantise(np.array([odd + 0.5]), 1.0, odd**2, one)
+    assert one.tolist() == [odd - 1]
 
 
 def test_grids_are_checked_up_to_the_last_exact_one() -> None:

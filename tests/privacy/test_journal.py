@@ -14,7 +14,7 @@ from tacit import CheckpointError, PrivacyBudget
 from tacit.accounting.budget import LARGEST_MU
 from tacit.accounting.ledger import Entry, Ledger
 from tacit.trusted import journal as journal_module
-from tacit.trusted.journal import Journal
+from tacit.trusted.journal import Journal, check_beforehand
 from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.sampler import SeededNoiseUnsafe
 
@@ -29,6 +29,18 @@ def test_a_journal_says_of_which_version_it_is(tmp_path: Path) -> None:
     (tmp_path / "fit.json").write_text(json.dumps(about | {"version": "1"}))
     with pytest.raises(CheckpointError, match="differs in version"):
         Journal(tmp_path, {"ratings": "x"})
+
+
+def test_another_fit_is_refused_before_its_ratings_are_read(tmp_path: Path) -> None:
+    """By the parts that are known then; where there is no checkpoint there is nothing to refuse."""
+    check_beforehand(tmp_path / "none", {"budget": "b"})
+    Journal(tmp_path, {"ratings": "x", "budget": "b"}).close()
+    check_beforehand(tmp_path, {"budget": "b"})
+    with pytest.raises(CheckpointError, match="differs in budget"):
+        check_beforehand(tmp_path, {"budget": "c"})
+    (tmp_path / "fit.json").write_text("{")
+    with pytest.raises(CheckpointError, match=r"fit\.json is damaged"):
+        check_beforehand(tmp_path, {"budget": "b"})
 
 
 def test_a_journal_makes_its_folder_and_is_for_its_owner_only(tmp_path: Path) -> None:
@@ -73,6 +85,23 @@ def test_a_release_that_is_lost_is_missed_if_later_ones_are_there(tmp_path: Path
     for other in (Entry(named(label), *numbers) for label, *numbers in others):
         with pytest.raises(CheckpointError, match="damaged"):
             journal.read(1, other)
+    journal.close()
+
+
+def test_a_folder_that_cannot_be_used_is_an_error_of_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match="cannot be used"):
+        Journal(tmp_path / "file", {})
+    journal = Journal(tmp_path / "folder", {})
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(journal_module, "write_durably", full)
+    with pytest.raises(CheckpointError, match="No space left on device; nothing was released"):
+        journal.write(1, ENTRY, np.arange(3.0))
     journal.close()
 
 

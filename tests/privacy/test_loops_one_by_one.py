@@ -23,7 +23,7 @@ from tacit.kernels.filled import descend
 from tacit.kernels.holdout import mark_held_out
 from tacit.kernels.normal_equations import _full_length
 from tacit.kernels.residuals import StepArrays, _shorten, _step, replay
-from tacit.kernels.rows import RowArrays
+from tacit.kernels.rows import RowArrays, longest_row
 from tacit.kernels.solving import cholesky, own_solution
 from tacit.trusted.local_state import RankOneStep
 from tacit.trusted.rows import RowBounds, Rows, Run
@@ -101,6 +101,12 @@ def test_rows_are_shortened_by_what_is_returned() -> None:
         row = np.array([math.inf, 1.0, 2.0, math.nan, 4.0])
         assert _shorten(row, 2.5, 1.0) == 0.0
         assert row.tolist() == [0.0] * 5
+
+
+def test_the_longest_row_of_some_and_of_nobody() -> None:
+    indptr = np.array([0, 3, 3, 8, 9])
+    found = [longest_row(indptr, lo, hi) for lo, hi in ((0, 4), (0, 2), (1, 2), (3, 4), (2, 2))]
+    assert found == [5, 3, 0, 1, 0]
 
 
 @pytest.mark.parametrize("threads", [13, 40])

@@ -20,6 +20,7 @@ from tacit.kernels.latent import (
 from tacit.kernels.quantise import Quanta
 from tacit.kernels.residuals import _BATCH, StepArrays, covariance
 from tacit.kernels.rows import RowArrays
+from tacit.kernels.tiles import panels_of
 
 KERNELS = Path(tacit.__file__).parent / "kernels"
 BLAS = {"dot", "vdot", "inner", "matmul", "tensordot", "einsum", "linalg"}
@@ -104,12 +105,14 @@ def test_a_mapped_row_does_not_depend_on_the_rows_beside_it() -> None:
         back = rng.normal(size=(rank, n_items)).astype(np.float32)
         filled = rng.normal(size=(50, n_items)).astype(np.float32)
         together, expected = filled.copy(), filled.astype(float) @ vectors @ back
-        map_rows(together, vectors, back, 0, 50)
+        panels = panels_of(vectors), panels_of(back)
+        map_rows(together, *panels, 0, 50)
         assert np.allclose(together, expected, rtol=1e-4, atol=1e-3)
-        for lo, hi in ((0, 1), (15, 18), (30, 50)):
+        for lo, hi in ((0, 1), (15, 18), (30, 50), (49, 50)):
             apart = filled.copy()
-            map_rows(apart, vectors, back, lo, hi)
+            map_rows(apart, *panels, lo, hi)
             assert np.array_equal(apart[lo:hi], together[lo:hi])
+            assert np.array_equal(apart[:lo], filled[:lo])
             assert np.array_equal(apart[hi:], filled[hi:])
 
 

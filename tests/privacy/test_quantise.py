@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import EngineError
+from tacit.kernels.lanes import put_rounded
 from tacit.kernels.quantise import MOST_EXACT, Quanta, clip_factor, norm_of, quantise
 from tacit.trusted.quantise import below, norm_quanta, product_quanta, whole_below
 
@@ -53,6 +54,19 @@ def test_the_bound_holds_for_any_vector_and_any_factor(
     vector: list[float], factor: float, most: int
 ) -> None:
     assert squared(integers(np.array(vector, dtype=np.float64), factor, most)) <= most
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 7, 8, 9, 12, 31])
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float64])
+@pytest.mark.parametrize("given", [np.float32, np.float64])
+def test_what_is_rounded_is_what_is_counted(size: int, kind: type, given: type) -> None:
+    """Halves go to even numbers, and every number that is written is in the sum of squares."""
+    vector = (np.arange(size) * 1.5 - 7).astype(given)
+    found = np.full(size + 1, 77, dtype=kind)
+    total = put_rounded(vector, 1.0, found)
+    assert np.array_equal(found[:size], np.rint(vector))
+    assert found[size] == 77
+    assert total == squared([int(k) for k in found[:size]])
 
 
 def hard_rows(most: int) -> list[tuple[np.ndarray, float]]:

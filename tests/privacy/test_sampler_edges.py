@@ -13,6 +13,7 @@ from tests.support.rows import frozen
 from tacit import EngineError
 from tacit.trusted import normal_tail, sampler
 from tacit.trusted.exact_normal import (
+    _ATTEMPT,
     BROKEN,
     CELLS,
     DIGITS,
@@ -21,6 +22,7 @@ from tacit.trusted.exact_normal import (
     TAIL,
     _accept,
     _cell,
+    _draw,
     fill,
 )
 from tacit.trusted.normal_tail import FURTHEST, Deviate, accept, floor_tail_normal, tail_cell
@@ -38,7 +40,8 @@ ONES = 2**64 - 1
 def cell_of(words: list[int]) -> tuple[int, int, int]:
     """The cell that these words lead to, how many of them were used, and the state."""
     cumulative, guide = _cell_table()
-    tape, deviate = np.zeros(2, np.int64), np.zeros(DIGITS + 1, np.uint64)
+    tape = np.zeros(2, np.int64)
+    deviate = np.full(DIGITS + 1, ONES, np.uint64)  # as the one before may have left it
     drawn = np.array([*words, *[0] * DIGITS], np.uint64)
     j = _cell(deviate, cumulative, guide, drawn, tape)
     return int(j), int(tape[0]), int(tape[1])
@@ -57,6 +60,13 @@ def test_a_cell_ends_where_its_last_digit_says(j: int, place: int) -> None:
 def test_a_deviate_that_agrees_in_all_places_is_noticed() -> None:
     edge = [int(digit) for digit in _cell_table()[0][5, :DIGITS]]
     assert cell_of(edge)[1:] == (DIGITS, BROKEN)
+
+
+def test_a_value_is_not_begun_where_an_attempt_may_take_more_words_than_are_left() -> None:
+    tape, x = np.zeros(2, np.int64), np.zeros(DIGITS + 1, np.uint64)
+    words, trio = np.zeros(_ATTEMPT - 1, np.uint64), np.zeros((3, DIGITS + 1), np.uint64)
+    assert _draw(40, *_cell_table(), x, trio, *frozen(words), tape) == 0
+    assert tape.tolist() == [0, BROKEN]
 
 
 def plain_accept(choice: int, j: int, x: Any, words: Iterator[int]) -> bool:

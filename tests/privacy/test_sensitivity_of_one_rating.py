@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.privacy import (
     test_sensitivity,
     test_sensitivity_als,
@@ -30,11 +31,13 @@ from tests.support.cases import first_of_each, slow
 import tacit
 from tacit.accounting.budget import Neighbours, Sensitivity
 from tacit.accounting.ledger import Entry
+from tacit.accounting.promise import two_lists
+from tacit.accounting.release import ReleaseKind
 from tacit.algorithms import Algorithm
-from tacit.audit.exact_sums import Opened
+from tacit.audit.exact_sums import Opened, opened_run
 from tacit.audit.population import Row, World
 from tacit.audit.rating import rating, worst_rating
-from tacit.audit.sensitivity import QUICK, Effort, pair_search_of
+from tacit.audit.sensitivity import QUICK, Effort, pair_search_of, total_cost_search
 from tacit.audit.target import Target
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Statistic
@@ -105,6 +108,40 @@ def test_the_default_holds_for_single_ratings(algorithm: Algorithm, relation: st
     assert all(finding.holds for finding in findings)
     assert findings[-1].subject == f"{algorithm.name}: the whole fit, one rating ({relation})"
     assert findings[-1].limit == pytest.approx(budget.mu * (2 if "add" in relation else 1))
+
+
+def people_of_two_tastes(users: int) -> NDArray[np.float64]:
+    """Rows of people who choose mostly the even or mostly the odd items, whatever they think."""
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(1.0, 5.0, (users, 8))
+    theirs = np.arange(8) % 2 == rng.integers(2, size=(users, 1))
+    rows[rng.random(rows.shape) < np.where(theirs, 0.5, 0.95)] = np.nan
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "relation"),
+    [(4.0, Neighbours.REPLACE), slow(0.3, Neighbours.ADD_REMOVE)],
+)
+def test_the_default_holds_with_both_releases_of_co_occurrences(
+    epsilon: float, relation: Neighbours
+) -> None:
+    """The audit's few people do not choose by taste, so that a fit of them makes one of these."""
+    budget = tacit.PrivacyBudget(epsilon, neighbours=relation)
+    rows = people_of_two_tastes(4000)
+    everyone = World(rows, (1.0, 5.0)).ratings(rows[0])
+    target = Target(tacit.LatentFactors(), budget)
+    releases = opened_run(target, everyone, everyone, present=True, seed=1).releases
+    pairs = [each for each in releases if each.entry.release.kind is ReleaseKind.CO_OCCURRENCES]
+    assert [each.entry.name for each in pairs] == ["co-occurrences 1", "co-occurrences 2"]
+    few, search = World(rows[:5], (1.0, 5.0)), (np.random.default_rng(0), QUICK)
+    for each in pairs:
+        assert each.entry.sensitivity == each.stated.under(relation)
+        moved = pair_search_of(each, few, *search).worst(relation).change
+        assert 0.999 * each.entry.sensitivity < moved <= each.entry.sensitivity * SLACK
+    whole = total_cost_search(releases, few, *search)
+    assert 0.9 * budget.mu < whole.worst(relation).change <= budget.mu * SLACK
+    assert worst_rating(whole).change <= two_lists(relation, budget.mu) * SLACK
 
 
 def test_a_whole_fit_costs_more_than_one_presence() -> None:

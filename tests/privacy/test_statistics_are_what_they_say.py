@@ -66,6 +66,17 @@ def test_covariances(how: str, after: str) -> None:
         assert_close(part, expected[np.ix_(some, some)])
 
 
+@pytest.mark.parametrize("gain", [1.0, -1.0])
+def test_fitted_rows_are_shortened_whatever_the_gain_is(gain: float) -> None:
+    """Also where it is a number that means nothing special, as no gain does."""
+    steps = (replace(STEPS["a step"][0], gain=gain, norm=0.2),)
+    expected = np.zeros((ITEMS, ITEMS))
+    for row in ROWS:
+        own = residual(row, BOUNDS["centred"], steps, 9.0)
+        expected += np.outer(own, own)
+    assert_close(summed(ResidualCovariance(BOUNDS["centred"], steps, 9.0), ROWS), expected)
+
+
 @pytest.mark.parametrize("room", [1, 8, 11, 27])
 def test_covariances_whose_rows_come_in_batches(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches that are full to the last place, and that begin with a row longer than a batch."""
@@ -115,7 +126,8 @@ def test_moments_of_a_descent(after: str) -> None:
         left = own - target
         w = (left @ direction[items]) * direction[items]
         expected += [left @ left, left @ own, own @ own, own @ w, w @ w]
-    assert_close(summed(DescentMoments(bounds, steps, direction), ROWS), expected)
+    for rows in (ROWS, ROWS[::-1]):  # long rows after short ones, and before them
+        assert_close(summed(DescentMoments(bounds, steps, direction), rows), expected)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

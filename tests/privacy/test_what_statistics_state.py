@@ -102,6 +102,15 @@ STATED: dict[str, tuple[Statistic, float, float, float, tuple[int, ...], bool, i
     "user count": (UserCount(), 1, 1, 1, (1,), False, 50),
     "moments of levels": (UserMoments(SHORT, 2.0, 3.0, 0.1), 2, 2, 1, (4,), False, 50),
     "equations": (equations(1.0), ROOT, 1.5 * ROOT, 1, (10, 3, 4), False, 51),
+    "equations, hardly b": (
+        equations(0.5),
+        math.sqrt(1.25),
+        ROOT * 1.125,
+        1,
+        (10, 3, 4),
+        False,
+        51,
+    ),
     "equations, mostly b": (equations(3.0), math.sqrt(10), 6, 3, (10, 3, 4), False, 51),
 }
 
@@ -302,7 +311,8 @@ def test_steps_are_done_when_a_sum_is() -> None:
     residuals = ResidualCovariance(SHORT, STEPS["steps"], 1.0)
     residuals.integer_sum(rows, 2.0**-30, run)
     state = rows.state(FittedValues, SHORT, run)
-    assert state.catch_up(STEPS["steps"], run).gain == 0.0
+    still = state.catch_up(STEPS["steps"], run)
+    assert (still.gain, still.keep, still.norm) == (0.0, 1.0, math.inf)
 
 
 def test_blocks_of_filled_rows_are_exact_in_doubles() -> None:
@@ -329,6 +339,32 @@ def test_a_score_that_is_no_number_is_the_largest_loss() -> None:
         hers = np.array([1.0, *others])
         found = summed(statistic, [{3: value, 7: value}])
         assert found == pytest.approx(hers - hers.mean(), abs=1e-6)
+
+
+class Learns:
+    """A rule that predicts the sum of what it is given, for every item."""
+
+    def scores(self, own: Any) -> np.ndarray:
+        assert own.indptr.tolist() == [0, own.items.size]
+        return np.full((1, 10), own.values.sum(), np.float32)
+
+
+def test_losses_are_of_what_is_held_out_and_of_nothing_else() -> None:
+    """Everyone's, the first one's too: mean squares of errors, as parts of the range."""
+    rows = [{3: 1.5, 5: 1.0, 7: 2.0}, {0: 1.0, 1: 2.5, 2: 1.5, 9: 1.0}]
+    ratings, holdout = ratings_with_empty_rows(rows), Holdout(0.5, 3)
+    held = holdout.marks((ratings.indptr, ratings.items, ratings.values), 0, 2)
+    assert [0 < part.sum() < part.size for part in (held[:3], held[3:])] == [True, True]
+    rest = holdout.rest(ratings)
+    assert np.array_equal(rest.items, ratings.items[~held])
+    assert np.array_equal(rest.values, ratings.values[~held])
+    statistic = HeldOutLosses((Learns(), Says(2.0)), 10, (1.0, 5.0), holdout, 9.0)  # type: ignore[arg-type]
+    found = statistic._losses(_Own(ratings.indptr, ratings.items, ratings.values), 0, 2)
+    for user, (start, stop) in enumerate(((0, 3), (3, 7))):
+        own, truth = held[start:stop], ratings.values[start:stop]
+        known = np.clip(truth[~own].sum(), 1.0, 5.0)
+        expected = [float(np.mean(((truth[own] - one) / 4) ** 2)) for one in (known, 2.0)]
+        assert found[user].tolist() == pytest.approx(expected)
 
 
 def test_some_people_are_looked_at_by_themselves() -> None:
