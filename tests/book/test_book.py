@@ -16,6 +16,7 @@ import pytest
 import tacit
 from tacit.accounting.budget import PrivacyBudget, mu_of
 from tacit.accounting.promise import percent, two_lists
+from tacit.book import book as book_module
 from tacit.book import events as events_module
 from tacit.book.merging import merge
 from tacit.book.statement import from_json
@@ -235,6 +236,20 @@ def test_an_old_copy_is_noticed(book: tacit.Book, tmp_path: Path) -> None:
         fitted(book.path)
 
 
+def test_an_old_copy_is_noticed_after_fits_by_another_name(book: tacit.Book) -> None:
+    """A link has the counter of its file: with one of its own, the file's would stay behind."""
+    old = book.path.read_bytes()
+    link = book.path.with_name("link.book")
+    link.symlink_to(book.path.name)
+    fitted(link)
+    assert not link.with_name("link.book.count").exists()
+    assert tacit.Book(link).spent_epsilon == book.spent_epsilon > 0.09
+    book.path.write_bytes(old)
+    for path in (book.path, link):
+        with pytest.raises(tacit.BookError, match="old copy"):
+            tacit.Book(path)
+
+
 def test_a_copy_that_went_its_own_way_is_noticed_and_merged(
     book: tacit.Book, tmp_path: Path
 ) -> None:
@@ -252,6 +267,33 @@ def test_a_copy_that_went_its_own_way_is_noticed_and_merged(
         tacit.Book(book.path)
 
 
+def test_a_fit_that_went_on_in_two_copies_is_paid_twice(tmp_path: Path) -> None:
+    """Book and checkpoint are copied after a crash, and both go on: two models, two noises."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    tacit.Book.new(here / "people.book", epsilon=1.0)
+
+    def stopped(done: int, planned: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted(here / "people.book", checkpoint=here / "checkpoint", progress=stopped)
+    shutil.copytree(here, there)
+    fitted(here / "people.book", checkpoint=here / "checkpoint")
+    shutil.copytree(here, tmp_path / "copy")
+    fitted(there / "people.book", checkpoint=there / "checkpoint")
+    folders = here, tmp_path / "copy", there
+    first, copy, second = (tacit.Book(folder / "people.book") for folder in folders)
+    once = merge([first, copy], tmp_path / "once.book")
+    assert once.account().spent == pytest.approx(first.account().spent)
+    twice = merge([first, second], tmp_path / "twice.book")
+    assert twice.account().spent == pytest.approx(2 * first.account().spent)
+    again = merge([second, twice, first], tmp_path / "again.book")
+    assert again.account().spent == pytest.approx(twice.account().spent)
+    assert not again.verify()
+
+
 def test_merged_books_may_have_spent_too_much_and_say_so(tmp_path: Path) -> None:
     books = [tacit.Book.new(tmp_path / name, epsilon=1.0) for name in ("a", "b")]
     for each in books:
@@ -261,6 +303,26 @@ def test_merged_books_may_have_spent_too_much_and_say_so(tmp_path: Path) -> None
     assert whole.left_epsilon == 0.0
     with pytest.raises(tacit.LifetimeExceeded):
         fitted(whole, epsilon=0.01)
+
+
+def test_a_book_does_not_tell_how_long_a_fit_took(
+    book: tacit.Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Time depends on everyone's ratings, and a book is published: it has when fits begin.
+
+    The clock moves by a day whenever anybody looks at it; without the mend releases are days apart.
+    """
+    days = iter(range(1, 1000))
+    start = events_module.now()
+    for module in (events_module, book_module):
+        monkeypatch.setattr(module, "now", lambda: start + timedelta(days=next(days)))
+    for _ in range(2):
+        fitted(book)
+    times: dict[str, set[str]] = {}
+    for event in book.account().events[1:]:
+        times.setdefault(event.content["fit"], set()).add(event.at)
+    assert [len(each) for each in times.values()] == [1, 1]
+    assert len({at for each in times.values() for at in each}) == 2  # the twin: the clock did move
 
 
 def test_a_clock_that_is_set_back_opens_no_closed_year(
@@ -332,10 +394,10 @@ def test_anyone_can_recompute_the_total_from_the_export(book: tacit.Book) -> Non
 
 
 def test_a_book_is_never_replaced(book: tacit.Book) -> None:
-    with pytest.raises(tacit.BookError, match="was a book before"):
-        tacit.Book.new(book.path, epsilon=2.0)
-    Path(f"{book.path}.count").unlink()
     with pytest.raises(tacit.ConfigError, match="never replaced"):
+        tacit.Book.new(book.path, epsilon=2.0)
+    book.path.unlink()
+    with pytest.raises(tacit.BookError, match="was a book before"):
         tacit.Book.new(book.path, epsilon=2.0)
     with pytest.raises(tacit.ConfigError, match="yearly_epsilon"):
         tacit.Book.new(book.path.with_name("n"), epsilon=1.0, yearly_epsilon=2.0)

@@ -92,5 +92,5 @@ def test_a_plan_can_be_spent(tmp_path: Path) -> None:
 
 
 def test_a_plan_names_a_range_that_is_none() -> None:
-    with pytest.raises(tacit.ConfigError, match="rating_range=5 1"):
+    with pytest.raises(tacit.ConfigError, match="--rating-range 5 1"):
         call("book", "plan", "--epsilon", "1", "--rating-range", "5", "1")

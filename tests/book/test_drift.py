@@ -12,6 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tacit.estimation.drift import combined, drift_variance
+from tacit.estimation.popularity import follow_popularity
+from tacit.fitting import memory
 from tacit.fitting.memory import Track
 
 Floats = NDArray[np.float64]
@@ -36,7 +38,7 @@ def errors(truth: Floats, seen: Floats, noises: Floats, sizes: Any = SIZES) -> F
     """Return the mean squared errors of what a track knows after each release."""
     track, found = Track.start(1, {}, IDS, (ENTRIES,)), []
     for row, exact, noise in zip(seen, truth, noises, strict=True):
-        track.resize(IDS, sizes, along=False)
+        track.resize(IDS, sizes)
         values, _ = track.add(IDS, row, float(noise))
         found.append(float(np.mean((values - exact) ** 2)))
     return np.array(found)
@@ -96,7 +98,7 @@ def test_what_is_stated_covers_the_error() -> None:
         seen = noisy(truth, noises)
         track = Track.start(1, {}, IDS, (ENTRIES,))
         for row, noise in zip(seen, noises, strict=True):
-            track.resize(IDS, SIZES, along=False)
+            track.resize(IDS, SIZES)
             values, variances = track.add(IDS, row, float(noise))
         error = float(np.mean((values - truth[-1]) ** 2))
         assert 0.9 * error < track.stated(IDS, variances) < 2 * error
@@ -108,16 +110,16 @@ def test_what_is_remembered_goes_with_how_often_items_are_rated(axes: int) -> No
     ids, before = ["a", "b"], {"a": 1.0, "b": 1.0}
     shape = (2,) * axes
     track = Track.start(axes, {}, ids, shape)
-    track.resize(ids, before, along=True)
+    track.resize(ids, before, unclear=0.0)
     track.add(ids, np.ones(shape), 1.0)
-    track.resize(ids, {"a": 2.0, "b": 1.0}, along=True)
+    track.resize(ids, {"a": 2.0, "b": 1.0}, unclear=0.0)
     each = np.array([2.0, 1.0])
     ratio = np.outer(each, each) if axes == 2 else each
     assert np.array_equal(track.values, ratio)
     assert np.array_equal(track.variances, ratio**2)
     whole = ratio[0, 1] * math.sqrt(2) if axes == 2 else ratio
     assert np.allclose(track.seen[0], whole)
-    track.resize(ids, {"a": 4.0, "b": 1.0}, along=False)
+    track.resize(ids, {"a": 4.0, "b": 1.0})
     assert np.array_equal(track.values, ratio)
 
 
@@ -141,7 +143,99 @@ def test_when_popularity_drifts_what_is_known_of_taste_is_kept() -> None:
     for along in (True, False):
         track = Track.start(1, {}, IDS, (ENTRIES,))
         for row, sizes in zip(seen, weights, strict=True):
-            track.resize(IDS, dict(zip(IDS, sizes, strict=True)), along=along)
+            track.resize(IDS, dict(zip(IDS, sizes, strict=True)), 0.1 if along else None)
             values, _ = track.add(IDS, row, 1.0)
         found[along] = float(np.mean((values - truth[-1]) ** 2))
     assert found[True] < 0.6 * found[False]
+
+
+def error_today(drift: float) -> tuple[float, float]:
+    """Return how far memory is from people as they are today, and the newest release by itself.
+
+    A tenth of everyone's ratings is new: the statistic follows people, and releases follow it.
+    """
+    rng, track = np.random.default_rng(0), Track.start(1, {}, IDS, (ENTRIES,))
+    people, statistic = np.zeros(ENTRIES), np.zeros(ENTRIES)
+    for noise in (0.05, *[1.0] * 11):
+        people = people + math.sqrt(drift) * rng.standard_normal(ENTRIES)
+        statistic = 0.9 * statistic + 0.1 * people
+        seen = statistic + math.sqrt(noise) * rng.standard_normal(ENTRIES)
+        known, _ = track.add(IDS, seen, noise)
+    alone = float(np.mean((statistic - people) ** 2)) + 1.0
+    return float(np.mean((known - people) ** 2)), alone
+
+
+@pytest.mark.parametrize("drift", [0.003, 0.03, 0.3, 1.0, 3.0, 10.0])
+def test_memory_is_not_further_from_people_of_today_than_the_newest_release(drift: float) -> None:
+    """What lags behind is on the wrong side: it adds to what ratings themselves lag behind."""
+    known, alone = error_today(drift)
+    assert known < 1.03 * alone
+    if drift < 0.1:
+        assert known < 0.4 * alone
+
+
+def test_if_lag_counted_little_more_than_noise_memory_would_be_worse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The twin: a lag that counts twice is right for the statistic, and wrong for people."""
+    monkeypatch.setattr(memory, "_LAG", 2.0)
+    known, alone = error_today(3.0)
+    assert known > 1.08 * alone
+
+
+@pytest.mark.parametrize(("drift", "least", "most"), [(0.0, 0.4, 1.0), (0.3, 0.0, 0.1)])
+def test_what_is_kept_is_little_where_much_has_changed(
+    drift: float, least: float, most: float
+) -> None:
+    """Shares follow it: a refit that has forgotten is divided as a fit by itself."""
+    truth, noises = walked(drift, 12), np.concatenate([[0.05], np.ones(11)])
+    track = Track.start(1, {}, IDS, (ENTRIES,))
+    assert track.kept == 1.0
+    for row, noise in zip(noisy(truth, noises), noises, strict=True):
+        track.resize(IDS, SIZES)
+        track.add(IDS, row, float(noise))
+    assert least <= track.kept <= most
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+def test_two_looks_at_one_time_are_one_look_with_less_noise(axes: int) -> None:
+    """Nothing drifts between them: not what is known, and not the releases that tell the drift."""
+    rng, ids = np.random.default_rng(6), list(range(6))
+    shape = (6,) * axes
+    twice, once = Track.start(axes, {}, ids, shape), Track.start(axes, {}, ids, shape)
+    for scale in (1.0, 5.0, 25.0):
+        first, second = scale * rng.standard_normal((2, *shape))
+        if axes == 2:
+            first, second = first + first.T, second + second.T
+        twice.add(ids, first, 1.0)
+        twice.refine(ids, second, 0.25)
+        once.add(ids, 0.2 * first + 0.8 * second, 0.2)
+        assert len(twice.noises) == len(once.noises)
+        assert np.allclose(twice.seen, once.seen)
+        assert np.allclose(twice.drift, once.drift)
+        assert np.allclose(twice.precisions, once.precisions)
+    assert twice.drift.max() > 0
+
+
+def test_popularity_of_co_occurrences_follows_weights_and_taste_stays() -> None:
+    rng = np.random.default_rng(7)
+    old, new = rng.random(60) + 0.5, rng.random(60) + 0.5
+    taste = rng.standard_normal(60)
+    taste -= (taste * new) @ new / (new @ new)  # nothing of it is along popularity
+    pairs = np.outer(old, old) + 0.1 * np.outer(new * taste, new * taste)
+    weights = new / np.linalg.norm(new)
+
+    def popularity_of(found: Floats) -> Floats:
+        off = found - np.diag(np.diag(found))
+        sums = off @ weights / (1 - weights**2)
+        return np.asarray(sums / np.linalg.norm(sums))
+
+    after = follow_popularity(pairs, new, 1.0)
+    assert abs(popularity_of(pairs) @ weights) < 0.97
+    assert popularity_of(after) @ weights > 0.999
+    beyond = np.eye(60) - np.outer(weights, weights)
+    change = beyond @ (after - pairs) @ beyond
+    assert np.abs(change - np.diag(np.diag(change))).max() < 0.1 * np.abs(after - pairs).max()
+    assert follow_popularity(pairs, new, 0.0) is pairs
+    half = follow_popularity(pairs, new, 0.5)
+    assert np.allclose(half, (pairs + after) / 2)

@@ -19,6 +19,7 @@ from tacit.fitting.remembering import _regrouped
 from tacit.trusted import mechanism as mechanism_module
 from tacit.trusted.mechanism import Mechanism
 from tests.conftest import ratings_for
+from tests.test_latent_shares import crowds
 
 MOMENTS = tacit.Moments()
 
@@ -228,7 +229,7 @@ def test_a_track_survives_being_written() -> None:
     rng = np.random.default_rng(3)
     track = Track.start(2, {"norm": 1.0}, ["a", 2, "c"], (3, 3))
     track.add(["a", 2, "c"], rng.standard_normal((3, 3)), 1.0)
-    track.resize(["c", "a", "d"], {"a": 2.0, "d": 3.0}, along=True)
+    track.resize(["c", "a", "d"], {"a": 2.0, "d": 3.0}, unclear=0.1)
     track.add(["c", "a", "d"], rng.standard_normal((3, 3)), 0.5)
     again = Track.from_bytes(track.to_bytes())
     assert again.ids == ["a", 2, "c", "d"]
@@ -295,3 +296,33 @@ def test_an_algorithm_may_be_given_by_name_or_class(book: tacit.Book) -> None:
         assert refitted(book, algorithm=given).rule.kind == "ridge"
     with pytest.raises(tacit.TacitError, match=r"Book\.new"):
         tacit.refit(ratings_for(0), "moments", book=None, epsilon=1.0)  # type: ignore[arg-type]
+
+
+def test_all_looks_at_choices_are_remembered_as_one(tmp_path: Path) -> None:
+    """The first look of a later refit knows second looks too, and finds what it could not alone.
+
+    A third of the book goes to the first refit, whose second look tells of taste. With looks kept
+    apart the first look of the second refit has a tenth of that precision.
+    """
+    book = tacit.Book.new(tmp_path / "people.book", epsilon=2.0)
+    ratings = crowds(apart=True)
+    tacit.refit(ratings, book=book, epsilon=1.0)
+    (track,) = [each for name, each in _tracks(book).items() if name.startswith("co-")]
+    model = tacit.refit(ratings, book=book, epsilon=0.05)
+    looks = [
+        entry
+        for fit in book.fits
+        for entry in fit.releases
+        if entry.release.kind is ReleaseKind.CO_OCCURRENCES
+    ]
+    assert [entry.name for entry in looks[:2]] == ["co-occurrences 1", "co-occurrences 2"]
+    precision = sum((ratings.n_users / entry.noise_sd) ** 2 for entry in looks[:2])
+    assert track.precisions == pytest.approx(np.full(40, precision))
+    assert len(track.noises) == 1
+    assert model.rule.choice_factors.shape[1] > 1  # type: ignore[attr-defined]
+    alone = tacit.fit(ratings, epsilon=0.05, noise_seed_unsafe=1)
+    assert alone.rule.choice_factors.shape[1] == 1  # type: ignore[attr-defined]
+
+
+def _tracks(book: tacit.Book) -> dict[str, Track]:
+    return dict(Memory(book.memory()).tracks)

@@ -72,7 +72,7 @@ class Book:
     def write(cls, path: str | PathLike[str], contents: Iterable[Mapping[str, Any]]) -> "Book":
         """Make a new file of these events, dated now."""
         target = Path(path)
-        if counter.counter_path(target).exists():
+        if counter.counter_path(target).exists() and not target.exists():
             raise BookError(
                 f"{counter.counter_path(target)} is there: {target} was a book before; put it "
                 "back, or give another name"
@@ -161,13 +161,18 @@ class Book:
         return Reservation(self, record, resumed=False)
 
     def add(self, what: Mapping[str, Any], memory: dict[str, bytes] | None = None) -> None:
-        """Add an event, and what is remembered with it; the sum of all events must stay sound."""
+        """Add an event, and what is remembered with it; the sum of all events must stay sound.
+
+        It has the time of the event before it. A book is published, and how long a fit and each of
+        its releases take depends on everyone's ratings: the clock is read when a fit is reserved,
+        before its ratings are.
+        """
         content = dict(what)
         if memory is not None:
             content["memory"] = digest_of(memory)
         with self._store.writing() as writer:
             self._checked(writer)
-            event = next_event(writer.events, content)
+            event = next_event(writer.events, content, at=writer.events[-1].moment)
             writer.add(event)
             account_of(writer.events)
             if memory is not None:

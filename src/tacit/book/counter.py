@@ -20,8 +20,9 @@ _MOST = 4096  # bytes of a counter
 
 
 def counter_path(book: Path) -> Path:
-    """Return the name of a book's counter."""
-    return book.with_name(f"{book.name}.count")
+    """Return the name of a book's counter: one for a file, by whatever link it is opened."""
+    file = book.resolve() if book.is_symlink() else book
+    return file.with_name(f"{file.name}.count")
 
 
 def compare(book: Path, events: Sequence[Event]) -> None:

@@ -35,6 +35,11 @@ class Event:
     digest: str
 
     @property
+    def moment(self) -> datetime:
+        """When it happened."""
+        return _moment(self.at)
+
+    @property
     def content(self) -> dict[str, Any]:
         """What happened, as the dictionary that it was written from."""
         return read_json(self.what)

@@ -10,6 +10,9 @@ from tacit.errors import ConfigError
 
 __all__ = ["merge"]
 
+Content = dict[str, Any]
+_AGAIN = "+"  # and a number, after the name of a fit that went on in several places
+
 
 def merge(books: Sequence[Book], path: str | PathLike[str]) -> Book:
     """Write a book with the fits of all; what is in several (copies that went apart) counts once.
@@ -30,22 +33,43 @@ def merge(books: Sequence[Book], path: str | PathLike[str]) -> Book:
     return Book.write(path, [opened, {"event": "merged", "of": origins}, *_all_fits(accounts)])
 
 
-def _all_fits(accounts: Sequence[Account]) -> list[dict[str, Any]]:
-    """Return the events of every fit, each from the book that knows most of it."""
-    best: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+def _all_fits(accounts: Sequence[Account]) -> list[Content]:
+    """Return the events of every fit, each from the book that knows most of it.
+
+    Copies of one fit are alike up to where one of them ends. A fit that went on in two places, with
+    a copy of its checkpoint, has drawn noise in both: it counts as two.
+    """
+    versions: dict[str, list[list[Content]]] = {}
     for account in accounts:
-        found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-        for event in account.events:
-            content = event.content
-            if "fit" in content:
-                dated = content.get("at", event.at)
-                found.setdefault(content["fit"], []).append((dated, content | {"at": dated}))
-        for name, events in found.items():
-            if len(events) > len(best.get(name, [])):
-                best[name] = events
-    series = sorted(best.values(), key=lambda events: events[0][0])
-    contents = [content for events in series for _, content in events]
-    for content in contents:
-        content.pop("memory", None)
-        content.pop("clock", None)
-    return contents
+        for name, series in _fits_of(account).items():
+            known = versions.setdefault(name.partition(_AGAIN)[0], [])
+            alike = [at for at, other in enumerate(known) if _alike(series, other)]
+            if not alike:
+                known.append(series)
+            elif len(series) > len(known[alike[0]]):
+                known[alike[0]] = series
+    named = [
+        [content | {"fit": name if not at else f"{name}{_AGAIN}{at + 1}"} for content in series]
+        for name, known in versions.items()
+        for at, series in enumerate(known)
+    ]
+    named.sort(key=lambda series: str(series[0]["at"]))
+    return [content for series in named for content in series]
+
+
+def _fits_of(account: Account) -> dict[str, list[Content]]:
+    """Return the events of each fit, with the times at which they were first written."""
+    found: dict[str, list[Content]] = {}
+    for event in account.events:
+        if "fit" in event.content:
+            content = {"at": event.at, **event.content}
+            for part in ("memory", "clock"):
+                content.pop(part, None)
+            found.setdefault(content["fit"], []).append(content)
+    return found
+
+
+def _alike(one: list[Content], other: list[Content]) -> bool:
+    """Return whether one is the beginning of the other, whatever their fits are called."""
+    pairs = zip(one, other, strict=False)
+    return all(left | {"fit": ""} == right | {"fit": ""} for left, right in pairs)

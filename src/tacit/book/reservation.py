@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import uuid
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from os import PathLike
@@ -101,6 +102,7 @@ class Reservation:
             {
                 "event": "released",
                 "number": number,
+                "drawn": uuid.uuid4().hex,  # tells copies of a release from two that are alike
                 "release": entry.release.to_json(),
                 "sensitivity": entry.sensitivity,
                 "noise_sd": entry.noise_sd,

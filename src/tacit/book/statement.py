@@ -7,7 +7,7 @@ from typing import Any
 
 from tacit.accounting.budget import epsilon_of, mu_of
 from tacit.accounting.certificate import Certificate
-from tacit.accounting.promise import percent, two_lists
+from tacit.accounting.promise import percent, rounded_up, shown, two_lists
 from tacit.book.account import ROUNDING, Account, FitRecord, account_of
 from tacit.book.events import now, read_chain
 from tacit.book.refusal import down
@@ -39,8 +39,8 @@ def to_json(account: Account) -> dict[str, Any]:
 def show_form(account: Account) -> dict[str, Any]:
     """Return the machine's form without the events, with what is left now."""
     left = min(account.left, account.left_this_year(now()))
-    shown = {name: value for name, value in to_json(account).items() if name != "events"}
-    return {**shown, "left_epsilon": account.epsilon_for(left), "events": len(account.events)}
+    form = {name: value for name, value in to_json(account).items() if name != "events"}
+    return {**form, "left_epsilon": account.epsilon_for(left), "events": len(account.events)}
 
 
 def from_json(value: object) -> Account:
@@ -65,20 +65,20 @@ def to_text(account: Account, moment: datetime) -> str:
         "LIFETIME PRIVACY CERTIFICATE", "",
         f"  Population:    {terms.population}",
         f"  Promise:       everything learned from these people, in all fits together, is "
-        f"(epsilon = {terms.epsilon:g}, delta = {terms.delta:g}) differentially private in all "
-        "that one person ever gave",
+        f"(epsilon = {shown(terms.epsilon)}, delta = {shown(terms.delta)}) differentially private "
+        "in all that one person ever gave",
         f"  Neighbours:    {terms.neighbours.value}",
-        f"  Spent:         epsilon {account.spent_epsilon:.6g} "
-        f"(mu = {math.sqrt(account.spent):.6g} of {mu_of(terms.epsilon, terms.delta):.6g})",
+        f"  Spent:         epsilon {rounded_up(account.spent_epsilon)} "
+        f"(mu = {rounded_up(math.sqrt(account.spent))} of {mu_of(terms.epsilon, terms.delta):.6g})",
         f"  Left:          epsilon {down(account.left_epsilon)}, as one more fit",
-        f"  Guessing:      who guesses between two possible rating lists of one person is right at "
-        f"most {percent(two_lists(terms.neighbours, math.sqrt(account.spent)))} % of the time, now",
+        "  Guessing:      an attacker who guesses between two possible rating lists of one person "
+        f"is right at most {percent(two_lists(terms.neighbours, math.sqrt(account.spent)))} % of "
+        "the time, now",
     ]  # fmt: skip
     if terms.yearly_epsilon is not None:
         left = down(account.epsilon_for(min(account.left, account.left_this_year(moment))))
-        lines.append(
-            f"  A year:        epsilon {terms.yearly_epsilon:g} in any 365 days; {left} is left now"
-        )
+        yearly = shown(terms.yearly_epsilon)
+        lines.append(f"  A year:        epsilon {yearly} in any 365 days; {left} is left now")
     made = [fit for fit in account.fits if fit.state != "cancelled"]
     lines += ["", f"  Fits ({len(made)}), each with its squared cost (mu^2):"]
     lines += [_fit_line(number, fit) for number, fit in enumerate(made, 1)]
@@ -92,13 +92,16 @@ def problems_of(account: Account, certificates: Mapping[str, Certificate]) -> li
     problems = []
     if account.spent > account.terms.limit * (1 + ROUNDING):
         problems.append(
-            f"the fits give epsilon {account.spent_epsilon:.6g} together, above the promised "
-            f"{account.terms.epsilon:g}"
+            f"the fits give epsilon {rounded_up(account.spent_epsilon)} together, above the "
+            f"promised {shown(account.terms.epsilon)}"
         )
     known = {fit.certificate for fit in account.fits}
     for name, certificate in certificates.items():
         if certificate_digest(certificate) not in known:
-            problems.append(f"{name} is not in this book: its cost is missing, or it is of another")
+            problems.append(
+                f"{name} is not in this book: it was fitted without --book, or with another book, "
+                "so its cost is not in this sum"
+            )
     return problems
 
 
@@ -130,8 +133,9 @@ def _fit_line(number: int, fit: FitRecord) -> str:
     state = "" if fit.state == "closed" else f", {fit.state}"
     digest = f", certificate {fit.certificate[:16]}" if fit.certificate else ""
     return (
-        f"    {number}. {fit.at[:16].replace('T', ' ')} {fit.kind} at epsilon {fit.epsilon:g}, "
-        f"delta {fit.delta:g}: {fit.cost:.6g}, {made}{state}{digest}"
+        f"    {number}. {fit.at[:16].replace('T', ' ')} {fit.kind} at epsilon "
+        f"{shown(fit.epsilon)}, delta {shown(fit.delta)}: {rounded_up(fit.cost)}, "
+        f"{made}{state}{digest}"
     )
 
 

@@ -1,15 +1,28 @@
 """How a fit uses a lifetime book: it reserves first, writes every release down, and closes."""
 
-from collections.abc import Callable, Iterator
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from os import PathLike
+from typing import Any
 
 from tacit.accounting.budget import PrivacyBudget, mu_of
 from tacit.accounting.ledger import Ledger
 from tacit.book import Book, Reservation
 from tacit.errors import ConfigError, PrivacyError
+from tacit.trusted.journal import check_beforehand
 
-__all__ = ["book_of", "public_line", "reserved", "terms_of", "watched"]
+__all__ = [
+    "book_of",
+    "digest_of_budget",
+    "digest_of_settings",
+    "public_line",
+    "reserved",
+    "terms_of",
+    "watched",
+]
 
 Progress = Callable[[int, int], None]
 _LINE = "lifetime book"
@@ -41,9 +54,12 @@ def reserved(
 ) -> Iterator[Reservation | None]:
     """Reserve the budget of a fit in its book; a reservation that was made before is used as it is.
 
-    What is not private has no place in a book: its cost is infinite.
+    What is not private has no place in a book: its cost is infinite. The checkpoint of a fit with
+    another budget is refused here, before anything is read; a book knows its own checkpoints.
     """
     if book is None:
+        if checkpoint is not None:
+            check_beforehand(checkpoint, {"budget": digest_of_budget(budget)})
         yield None
         return
     if budget is None:
@@ -68,6 +84,16 @@ def reserved(
         return
     with book.reserve(budget, kind=kind, checkpoint=checkpoint) as reservation:
         yield reservation
+
+
+def digest_of_budget(budget: PrivacyBudget | None) -> str:
+    """Return what a checkpoint knows the budget of its fit by."""
+    return digest_of_settings(asdict(budget) if budget else {})
+
+
+def digest_of_settings(settings: Mapping[str, Any]) -> str:
+    """Return what a checkpoint knows settings by."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 def watched(book: Reservation | None, ledger: Ledger, progress: Progress | None) -> Progress | None:

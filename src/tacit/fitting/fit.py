@@ -1,9 +1,6 @@
 """fit: ratings, an algorithm and a budget in; a published model out."""
 
 import contextlib
-import hashlib
-import json
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
@@ -12,21 +9,29 @@ from typing import Annotated, Any, Protocol
 from tacit._blas import blas_for
 from tacit._resources import usable_cores
 from tacit._validate import Count, Range, check
-from tacit.accounting.budget import Accounting, Neighbours, PrivacyBudget, mu_of
+from tacit.accounting.budget import Neighbours, PrivacyBudget
 from tacit.accounting.certificate import Certificate, Method
 from tacit.accounting.ledger import Ledger
-from tacit.accounting.promise import Grade, grade_of, shown, weakness
 from tacit.accounting.release import Release
 from tacit.algorithms import Algorithm, Facts, Interactions, LatentFactors, algorithm_from
 from tacit.book import Book, Reservation
 from tacit.data.store import RatingsOrStore, Store
 from tacit.engines import StoreEngine, ThreadEngine
 from tacit.engines.base import Engine
-from tacit.errors import ConfigError, TacitWarning
-from tacit.fitting.booked import book_of, public_line, reserved, terms_of, watched
+from tacit.errors import ConfigError
+from tacit.fitting.booked import (
+    book_of,
+    digest_of_budget,
+    digest_of_settings,
+    public_line,
+    reserved,
+    terms_of,
+    watched,
+)
 from tacit.fitting.budgets import NOT_GIVEN, NotGiven, budget_of
+from tacit.fitting.cautions import warn_beforehand
 from tacit.fitting.item_features import use_features
-from tacit.fitting.logs import log_end, log_start
+from tacit.fitting.logs import log_end, log_resumed, log_start
 from tacit.fitting.provenance import given_settings, warn_of_leaks
 from tacit.fitting.top_items import COUNTS, narrowed, reserve_counts
 from tacit.models import Model
@@ -72,6 +77,11 @@ class Options:
         """Take the arguments of a call, or name the one that is wrong."""
         check("top_items", top_items, Count | None)
         check("noise_seed_unsafe", noise_seed_unsafe, Annotated[int, Range(0)] | None)
+        progress = others.get("progress")
+        if progress is not None and not callable(progress):  # known before anything is released
+            raise ConfigError(
+                f"progress={progress!r}: expected a function of (releases made, releases planned)"
+            )
         return cls(
             numerics=_numerics(numerics),
             noise_seed_unsafe=noise_seed_unsafe,
@@ -260,13 +270,17 @@ def run_plan(
             f"ratings={type(ratings).__name__}: expected tacit.Ratings, made with "
             "Ratings.from_file, from_frame, from_sparse or from_arrays, or a tacit.Store"
         )
+    if engine is not None and not hasattr(engine, "take"):
+        raise ConfigError(
+            f"engine={engine!r}: expected an engine such as tacit.engines.ThreadEngine(threads=2); "
+            "leave it out for what fits"
+        )
     _look_for_leaks(ratings, plan, budget, options)
     engine = engine or (StoreEngine() if isinstance(ratings, Store) else ThreadEngine())
     top = options.top_items
     narrow = top is not None and top < ratings.n_items
     facts = _facts(ratings, budget, top if narrow else None)
-    _warn_of_delta(facts)
-    _warn_of_a_weak_promise(budget, options)
+    warn_beforehand(facts, plan.given, reasons_not_private(options))
     ledger = Ledger(budget)
     rest = reserve_counts(ledger, ratings.n_items) if narrow else ledger
     run = plan.reserve(rest, facts)
@@ -276,6 +290,7 @@ def run_plan(
     blas = blas_for(facts.n_items, getattr(engine, "threads", usable_cores()))
     with blas, _journal(ratings, plan, budget, options) as journal:
         mechanism = _mechanism(engine, ledger, journal, options)
+        log_resumed(journal, len(ledger.reserved), options.checkpoint)
         if narrow:
             ratings = narrowed(mechanism, ratings, facts.n_items)
             engine.take(ratings)
@@ -341,39 +356,6 @@ def _facts(ratings: RatingsOrStore, budget: PrivacyBudget | None, top: int | Non
     return Facts(top or ratings.n_items, ratings.rating_range, users, budget)
 
 
-def _warn_of_delta(facts: Facts) -> None:
-    """Delta is the chance that the promise fails; with many users it must be far below 1/users."""
-    if facts.budget and facts.n_users and facts.budget.delta >= 1 / facts.n_users:
-        warnings.warn(
-            f"delta={facts.budget.delta:g} is not below one over the number of users "
-            f"({facts.n_users}): publishing one whole row at random would pass; choose a smaller",
-            TacitWarning,
-            stacklevel=4,
-        )
-
-
-def _warn_of_a_weak_promise(budget: PrivacyBudget | None, options: Options) -> None:
-    """Say before anything is spent that it will buy little; what says NOT PRIVATE needs no more.
-
-    It speaks of the whole budget. The paper's calibration may spend less, and be worth more.
-    """
-    if budget is None or reasons_not_private(options):
-        return
-    mu = mu_of(budget.epsilon, budget.delta)
-    weak = weakness(budget, mu)
-    if weak:
-        none = grade_of(budget, mu) is Grade.NONE
-        sure = budget.accounting is Accounting.EXACT
-        word = f"the model {'will' if sure else 'may'} say NOT PRIVATE"
-        word = word if none else f"the promise {'is' if sure else 'may be'} weak"
-        warnings.warn(
-            f"epsilon={shown(budget.epsilon)}, delta={shown(budget.delta)}, {budget.neighbours}: "
-            f"{word}: {weak}; choose a smaller epsilon or delta",
-            TacitWarning,
-            stacklevel=4,
-        )
-
-
 def _public(ratings: RatingsOrStore, facts: Facts) -> dict[str, str]:
     lo, hi = facts.rating_range
     public = {"rating range": f"{lo:g} to {hi:g}, given by the caller"}
@@ -409,10 +391,12 @@ def _journal(
         return
     about = {
         "ratings": ratings.digest(),
-        "algorithm": _digest(plan.settings),
-        "preparation": _digest({"top_items": options.top_items}),
-        "budget": _digest(asdict(budget) if budget else {}),
-        "noise": _digest({"numerics": options.numerics, "seed": options.noise_seed_unsafe}),
+        "algorithm": digest_of_settings(plan.settings),
+        "preparation": digest_of_settings({"top_items": options.top_items}),
+        "budget": digest_of_budget(budget),
+        "noise": digest_of_settings(
+            {"numerics": options.numerics, "seed": options.noise_seed_unsafe}
+        ),
     }
     journal = Journal(options.checkpoint, about)
     try:
@@ -424,10 +408,6 @@ def _journal(
 def settings_of(algorithm: Algorithm) -> dict[str, Any]:
     """Return the name and all settings of an algorithm."""
     return {"name": algorithm.name, **asdict(algorithm)}  # type: ignore[call-overload]
-
-
-def _digest(settings: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 def _numerics(numerics: str) -> Numerics:

@@ -24,10 +24,10 @@ __all__ = ["Memory", "Track"]
 
 Floats = NDArray[np.float64]
 _SAMPLE = 4096  # entries that the drift is estimated from
-_LAG = 2.0  # times as bad as noise: what lags behind goes on in the direction of the drift
+_LAG = 12.0  # times as bad as noise: what lags behind goes on in the direction of the drift
 _OLD = 0.5  # of the precision of the releases of the best-known item
 _MUCH_GONE = 1.5  # times as many items as there are now: those that left are forgotten
-_FORMAT = "tacit-memory/2"
+_FORMAT = "tacit-memory/3"
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Track:
     stretched: Floats = field(default_factory=lambda: np.ones((0, 0)))
     """By what `seen` was multiplied since, and so was the sd of its noise."""
     sizes: Floats = field(default_factory=lambda: np.ones(0))
-    """For each item, how often it is rated: entries drift in proportion to it."""
+    """For each item, how often it is rated; 1 as long as that is not known."""
 
     @classmethod
     def start(
@@ -70,6 +70,14 @@ class Track:
         noises = np.reshape(self.noises, (-1, 1)) * self.stretched**2
         return drift_variance(self.seen, noises, sample) * scales**2
 
+    @property
+    def kept(self) -> float:
+        """How much of the precision of all releases of items is left after the drift, up to 1."""
+        if not (self.axes and self.noises):
+            return 1.0
+        aged = self.stated(self.ids, self.variances + _LAG * self.drift)
+        return min(1.0, 1.0 / max(aged * float(self.precisions.max()), 1e-300))
+
     def expected(self, ids: list[Any], noise: float) -> float:
         """Return the variance that will be stated after one more release of these items."""
         if not self.noises:
@@ -91,13 +99,32 @@ class Track:
         self._forget(ids)
         return values, variances
 
-    def resize(self, ids: list[Any], sizes: Mapping[Any, float], *, along: bool) -> None:
-        """Tell how often items are rated by now; `along`: entries are larger by as much."""
+    def refine(self, ids: list[Any], release: Floats, noise: float) -> None:
+        """Take in a second release of the same time, of items that were in the first one."""
+        index = self._index(ids)
+        self.values[index], self.variances[index] = combined(
+            self.values[index], self.variances[index], release, noise
+        )
+        self.precisions[self._at(ids)] += 1.0 / max(noise, 1e-300)
+        self._look(ids, release, noise)
+        before, last = self.noises[-2:]
+        both, less = combined(self.seen[-2], np.asarray(before), self.seen[-1], last)
+        self.seen = np.vstack([self.seen[:-2], both[None]])
+        self.stretched, self.noises = self.stretched[:-1], [*self.noises[:-2], float(less)]
+
+    def resize(
+        self, ids: list[Any], sizes: Mapping[Any, float], unclear: float | None = None
+    ) -> None:
+        """Tell how often items are rated by now.
+
+        If it is told how large an `unclear` size is, one that may be nothing but noise, entries
+        are larger by as much as sizes are.
+        """
         self._grow(ids)
         before = zip(self.ids, self.sizes, strict=True)
         now = np.array([sizes.get(item, size) for item, size in before])
-        if along:
-            each = now / self.sizes
+        if unclear is not None:
+            each = (now + unclear) / (self.sizes + unclear)
             ratio = np.outer(each, each) if self.axes == 2 else each
             self.values, self.variances = self.values * ratio, self.variances * ratio**2
             sample = np.broadcast_to(ratio, self.values.shape).ravel()[self._places_now()]
@@ -117,15 +144,19 @@ class Track:
         return np.broadcast_to(np.outer(long, long) if self.axes == 2 else long, shape)
 
     def _scales(self) -> Floats:
-        """Return scales of all entries: products of the sizes of their items, and of their row."""
+        """Return scales of all entries: products of the sizes of their items, and of their row.
+
+        Each size is taken plus the average: an item that is hardly rated may become popular.
+        """
         if not self.axes:
             return np.ones(self.values.shape)
+        sizes: Floats = self.sizes + self.sizes.mean()
         if self.axes == 2:
-            return np.outer(self.sizes, self.sizes)
+            return np.outer(sizes, sizes)
         if self.values.ndim == 1:
-            return self.sizes
+            return sizes
         rows = np.maximum(self.values.sum(axis=-1, keepdims=True), 0.0)
-        return np.asarray((rows + rows.mean()) * self.sizes)
+        return np.asarray((rows + rows.mean()) * sizes)
 
     def _look(self, ids: list[Any], release: Floats, noise: float) -> None:
         """Keep a sample of a release, to tell the drift by; a symmetric one has half the noise."""
@@ -222,7 +253,7 @@ class Track:
         sizes = np.array(arrays["sizes"], dtype=np.float64)
         stretched = np.array(arrays["stretched"], dtype=np.float64)
         fits = fits and seen.shape == stretched.shape == (len(noises), places.shape[1])
-        fits = fits and precisions.shape == sizes.shape == (len(ids),) and bool(np.all(sizes > 0))
+        fits = fits and precisions.shape == sizes.shape == (len(ids),) and bool(np.all(sizes >= 0))
         finite = all(np.isfinite(each).all() for each in (values, precisions, sizes, stretched))
         if not (fits and finite and len(places) == len(shape)):
             raise ValueError
@@ -246,6 +277,11 @@ class Memory:
         self.tracks = {
             name: Track.from_bytes(each) for name, each in content.items() if name != "about"
         }
+
+    @property
+    def kept(self) -> float:
+        """How much of all that was known of items is left after the drift: the least of a kind."""
+        return min((each.kept for each in self.tracks.values()), default=1.0)
 
     def to_bytes(self) -> dict[str, bytes]:
         """Return what a book has to hold."""

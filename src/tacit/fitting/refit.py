@@ -51,12 +51,15 @@ class Refit:
         return {**settings_of(self.algorithm), "memory": digest_of(self.content)}
 
     def reserve(self, ledger: Ledger, facts: Facts) -> Callable[[FitContext], Outcome]:
-        """Reserve as for the budget of all refits so far: that is what releases have come to."""
+        """Reserve as for the budget that leaves as much noise as there will be with the memory.
+
+        That is this refit's, and as much of what was spent before as the drift has left.
+        """
         memory = Memory(self.content)
         mine = self.reservation.record.reserved
         earlier = float(memory.about.get("spent", 0.0))
         together = earlier + mine
-        planned = replace(facts, budget=self._budget_of(together))
+        planned = replace(facts, budget=self._budget_of(memory.kept * earlier + mine))
         self.algorithm.reserve(ledger, planned)
 
         def run(context: FitContext) -> Outcome:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tacit.accounting.budget import Sensitivity
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
+from tacit.estimation.popularity import follow_popularity
 from tacit.fitting.memory import Memory, Track
 from tacit.fitting.turning import turn_between, turned
 from tacit.trusted.mechanism import Mechanism
@@ -32,6 +33,7 @@ __all__ = ["REMEMBERED", "Remembering"]
 Floats = NDArray[np.float64]
 _CLOSE = 0.15  # a norm that is so near to that of the frame is that of the frame
 _COMMON = 0.5  # of the items must be the same for factors to be compared
+_RARE = 0.1  # of the mean weight of items: what changes below it does not count
 _LEGIBLE = 0.1  # of the users: noise in the weight of a class of people, to have classes
 REMEMBERED = {
     ReleaseKind.SPREADS: 0,
@@ -62,9 +64,9 @@ class Remembering(Mechanism):
         drawn = super().noise_sd(release, sensitivity)
         if release.name in self._made:
             return self._made[release.name]
-        if release.kind not in REMEMBERED or not self._users:
+        if release.kind not in REMEMBERED or not self._users or self._looked_at(release):
             return drawn
-        track = self._memory.tracks.get(release.name)
+        track = self._memory.tracks.get(_name(release))
         scale = self._frame_scale(release, sensitivity)
         if track is None or scale is None:
             return self._coarser(release, drawn)
@@ -89,7 +91,7 @@ class Remembering(Mechanism):
         self, release: Release, framed: Statistic, ids: list[Any], frame: dict[str, Any]
     ) -> Floats:
         """Draw the statistic of a frame and combine it with earlier releases; sums, as drawn."""
-        name, axes = release.name, REMEMBERED[release.kind]
+        name, axes = _name(release), REMEMBERED[release.kind]
         sd = super().noise_sd(release, framed.sensitivity)
         drawn = super().release(release, framed)
         if release.kind is ReleaseKind.SPREADS and self.public_users is None:
@@ -101,23 +103,27 @@ class Remembering(Mechanism):
         self._resize(release.kind, track, ids)
         values, variances = track.add(ids, drawn / self._users, (sd / self._users) ** 2)
         usual = track.stated(ids, variances)
-        self._made[name] = self._users * math.sqrt(usual)
+        self._made[release.name] = self._users * math.sqrt(usual)
         even = np.sqrt(usual / np.maximum(variances, max(usual, 1e-300)))
         return np.asarray(self._users * values * np.where(track.old(ids, values.shape), 1.0, even))
 
     def _resize(self, kind: ReleaseKind, track: Track, ids: list[Any]) -> None:
-        """Tell a track how often items are rated, as far as it is known, each plus the average.
+        """Tell a track how often items are rated, as far as it is known, and how well.
 
         A sum over the users of an item is larger if there are more of them, and drifts in
-        proportion to them. The average lets an item that is hardly rated become popular.
+        proportion to them.
         """
         counts = self._memory.tracks.get(ReleaseKind.ITEM_WEIGHTS.value)
         if counts is None or not track.axes or not counts.noises:
             return
         weights = np.maximum(counts.values.reshape(-1, len(counts.ids)).sum(axis=0), 0.0)
         if weights.any():
-            sizes = dict(zip(counts.ids, weights + weights.mean(), strict=True))
-            track.resize(ids, sizes, along=kind is not ReleaseKind.ITEM_WEIGHTS)
+            rows = counts.values.size / weights.size
+            noise = math.sqrt(rows * counts.stated(counts.ids, counts.variances))
+            unclear = max(noise, _RARE * float(weights.mean()))
+            sizes = dict(zip(counts.ids, weights, strict=True))
+            along = kind is not ReleaseKind.ITEM_WEIGHTS
+            track.resize(ids, sizes, unclear if along else None)
 
     def _spreads(self, release: Release, statistic: Any) -> Floats:
         """Spreads are always of the same form."""
@@ -184,9 +190,30 @@ class Remembering(Mechanism):
         return self._together(release, framed, ids, frame)
 
     def _pairs(self, release: Release, statistic: Any) -> Floats:
-        """Co-occurrences are always of the same form."""
-        ids = [self._ids[at] for at in self._known(statistic)]
-        return self._together(release, statistic, ids, {})
+        """Co-occurrences are always of the same form; popularity in them is that of today.
+
+        All looks at them are remembered as one, and returned with the first look of a refit. A
+        second look is returned by itself: an algorithm combines the two, as it does in a fit.
+        """
+        known = self._known(statistic)
+        ids = [self._ids[at] for at in known]
+        if self._looked_at(release):
+            sd = super().noise_sd(release, statistic.sensitivity)
+            drawn = super().release(release, statistic)
+            track = self._memory.tracks[_name(release)]
+            track.refine(ids, drawn / self._users, (sd / self._users) ** 2)
+            self._made[release.name] = sd
+            return drawn
+        found = self._together(release, statistic, ids, {})
+        counts = self._memory.tracks.get(ReleaseKind.ITEM_WEIGHTS.value)
+        gone = 0.0 if counts is None else 1.0 - counts.kept
+        return follow_popularity(found, self._weights_of_items()[known], gone)
+
+    def _looked_at(self, release: Release) -> bool:
+        """Return whether this is a second look at what this refit has looked at before."""
+        if release.kind is not ReleaseKind.CO_OCCURRENCES or release.name in self._made:
+            return False
+        return any(name.startswith(_name(release)) for name in self._made)
 
     def _looks(self, release: Release, statistic: Any) -> Floats:
         """Moments of latent factors are turned to the factors of today (fitting.turning)."""
@@ -261,6 +288,12 @@ class Remembering(Mechanism):
         if self._rated is None:
             return np.zeros(len(self._ids))
         return self._rated.weights
+
+
+def _name(release: Release) -> str:
+    """Return the name of the track of a release: looks at co-occurrences have one together."""
+    pairs = release.kind is ReleaseKind.CO_OCCURRENCES
+    return release.kind.value if pairs else release.name
 
 
 def _near(norm: float, frozen: float) -> bool:

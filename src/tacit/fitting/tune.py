@@ -203,7 +203,12 @@ class _Search:
         return lines | {CHOSEN: f"candidate {best + 1}, {text}, by the release '{LOSSES.name}'"}
 
 
-def _candidates(candidates: Iterable[Algorithm]) -> tuple[Algorithm, ...]:
+def _candidates(candidates: object) -> tuple[Algorithm, ...]:
+    if isinstance(candidates, str) or not isinstance(candidates, Iterable):
+        raise ConfigError(
+            f"candidates={candidates!r}: expected a list of 2 to {_MOST}, such as "
+            "['moments', ALS(rounds=5)]"
+        )
     given = [algorithm_from(one) for one in candidates]
     found = tuple(one for one in given if one is not None)
     if len(found) < len(given):
