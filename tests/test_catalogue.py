@@ -72,6 +72,15 @@ def test_ids_must_be_there_and_distinct() -> None:
     assert Catalogue(np.array([1, 2], dtype=np.uint8)).ids.dtype == pl.Int64
 
 
+def test_a_file_can_hold_a_list_that_is_not_public(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("item\n1\n2\n")
+    assert Catalogue.from_file(path).public
+    assert not Catalogue.from_file(path, public=False).public
+    with pytest.raises(ConfigError, match="public='no': expected true or false"):
+        Catalogue.from_file(path, public="no")  # type: ignore[arg-type]
+
+
 def test_equality() -> None:
     one = Catalogue([1, 2], titles=["a", "b"])
     assert one == Catalogue([1, 2], titles=["a", "b"])

@@ -116,11 +116,11 @@ def test_an_arrow_file_of_too_many_rows_is_refused(
         users_of(tmp_path / "r.arrow")
 
 
-def test_own_ratings_are_told_of_a_header_not_of_options_that_are_not_there(
+def test_own_ratings_are_told_of_the_options_that_there_are(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "own.csv").write_text("film,points\nTea,4\n")
-    with pytest.raises(DataError, match="write item,rating as the first line") as caught:
+    with pytest.raises(DataError, match="--item-column, --rating-column") as caught:
         read_own_ratings(tmp_path / "own.csv")
     assert "--user-column" not in str(caught.value)
 

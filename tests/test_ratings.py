@@ -135,6 +135,32 @@ def test_the_order_of_the_input_does_not_matter(pairs: list[tuple[int, int]], ra
     assert of(triples).digest() == of(shuffled).digest() == of(sorted(triples)).digest()
 
 
+@pytest.mark.usefixtures("many_pieces")
+@pytest.mark.parametrize("order", ["by user", "by item", "random"])
+@pytest.mark.parametrize(("digit", "key"), [(12, 32), (3, 32), (2, 32), (4, 9)])
+def test_rows_in_every_order_by_passes_of_any_width(
+    order: str, digit: int, key: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One, three or four passes by item, and keys so short that a group has four users.
+
+    A pass that changed the order of equal keys would keep another of the repeated ratings.
+    """
+    monkeypatch.setattr(csr, "_PER_GROUP", 60)
+    monkeypatch.setattr(csr, "_DIGIT", digit)
+    monkeypatch.setattr(csr, "_KEY_BITS", key)
+    rng = np.random.default_rng(5)
+    users, items = rng.integers(0, 40, 600), rng.integers(0, 95, 600)
+    keys = {"by user": (items, users), "by item": (users, items), "random": (np.zeros(600),)}
+    placed = np.lexsort(keys[order])
+    halves = (rng.integers(2, 11, 600) / 2).tolist()
+    triples = list(zip(users[placed].tolist(), items[placed].tolist(), halves, strict=True))
+    catalogue = Catalogue(np.arange(90))
+    for rule in ("last", "mean"):
+        found = of(triples, duplicates=rule, catalogue=catalogue, unknown_items="drop")
+        assert_promised_arrays(found)
+        assert contents(found) == reference([one for one in triples if one[1] < 90], rule)
+
+
 def test_items_beyond_16_bits_and_rows_of_all_lengths() -> None:
     rng = np.random.default_rng(0)
     users = np.repeat(np.arange(300), rng.integers(1, 700, 300))
@@ -404,6 +430,8 @@ def test_columns_are_chosen() -> None:
     frame = pl.DataFrame({"a": ["x", "y"], "b": [1, 2], "c": [1.0, 2.0], "user": [3, 4]})
     ratings = Ratings.from_frame(frame, rating_range=STARS, columns=Columns("a", "b", "c"))
     assert ratings.user_ids.to_list() == ["x", "y"]
+    names = {"user": "a", "item": "b", "rating": 2}
+    assert Ratings.from_frame(frame, rating_range=STARS, columns=names).digest() == ratings.digest()
 
 
 def test_importing_is_light() -> None:

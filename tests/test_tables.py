@@ -143,7 +143,7 @@ def test_sources_of_other_types_are_refused(source: object) -> None:
 def test_a_failed_guess_lists_the_columns(tmp_path: Path) -> None:
     message = refused(tmp_path, "who,thing,rating\nann,tea,3\n")
     assert "'who', 'thing', 'rating'" in message
-    assert "columns=Columns(user=..., item=..., rating=...)" in message
+    assert "columns={'user': ..., 'item': ..., 'rating': ...}" in message
     message = refused(tmp_path, "user,customer,item,rating\n1,1,1,1\n")
     assert "2 columns could be the user column" in message
     assert "'customer'" in message
@@ -276,6 +276,16 @@ def test_columns_of_many_kinds() -> None:
     for wrong in ("text", b"bytes", 7, None, np.zeros((2, 2)), [1, object()]):
         with pytest.raises(DataError):
             column_of("a", wrong)
+
+
+def test_a_position_may_be_typed_and_a_name_comes_first(tmp_path: Path) -> None:
+    path = written(tmp_path, "k1::a::5\nk2::b::4\n")
+    assert read_file(path, {"rating": "2", "item": "1"})["item"].to_list() == ["a", "b"]
+    frame = pl.DataFrame({"1": ["x"], "0": ["y"]})
+    frame.write_parquet(tmp_path / "named.parquet")
+    assert read_file(tmp_path / "named.parquet", {"item": "0"})["item"].to_list() == ["y"]
+    with pytest.raises(DataError, match="no column '7'"):
+        read_file(tmp_path / "named.parquet", {"item": "7"})
 
 
 def test_own_ratings(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class Rules:
             return cls(scale, duplicates, catalogue, False, unknown_items)  # type: ignore[arg-type]
         if rating_range is not None:
             raise ConfigError(
-                f"rating_range={rating_range!r} with implicit=True: interactions have no ratings; "
+                f"rating_range={rating_range!r}: interactions (implicit) have no ratings; "
                 "leave one of the two out"
             )
         return cls((0.0, 1.0), "last", catalogue, True, unknown_items)  # type: ignore[arg-type]
@@ -149,7 +149,7 @@ def _numbers(column: pl.Series) -> pl.Series:
             )
         column = parsed
     if missing:
-        raise DataError(f"{where}: {rows_text(missing)} without a rating")
+        raise DataError(f"{where}: {rows_text(missing)} without a rating; leave them out")
     if not column.dtype.is_numeric():
         raise DataError(
             f"{where}: {rows_text(len(column))} of type {column.dtype}; ratings are numbers"
@@ -242,8 +242,8 @@ def _check_rows(settled: "Settled", names: Mapping[str, str], rules: Rules) -> N
     if settled.repeated and rules.duplicates == "error":
         raise DataError(
             f"columns {names['user']!r} and {names['item']!r}: {rows_text(settled.repeated)} with "
-            "a pair of user and item given before; duplicates='last' or 'mean' merges them "
-            "(on the command line: --duplicates)"
+            "a pair of user and item given before; duplicates='last' or 'mean' of tacit.Ratings "
+            "merges them (on the command line: --duplicates)"
         )
     if not settled.rows.items.size and rules.fewest_users:
         raise DataError(f"column {names['item']!r}: no row has an item of the catalogue")
@@ -262,7 +262,9 @@ def check_values(pieces: list[NDArray[Any]], name: str, rating_range: tuple[floa
     low, high = (pieces[0].dtype.type(bound) for bound in rating_range)
     missing, outside = bad_values(pieces, low, high)
     if missing:
-        raise DataError(f"column {name!r}: {rows_text(missing)} without a rating (NaN)")
+        raise DataError(
+            f"column {name!r}: {rows_text(missing)} without a rating (NaN); leave them out"
+        )
     if outside:
         raise DataError(
             f"column {name!r}: {rows_text(outside)} outside of the rating range "

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tacit._validate import check
 from tacit.data.features import ItemFeatures
 from tacit.data.ids import clean_ids, rows_text, unify_ids
 from tacit.data.readers.registry import read_file
@@ -49,10 +50,13 @@ class Catalogue:
                 f"ids is a {type(given).__name__}; give the ids themselves, such as "
                 "Catalogue(frame['item'], frame['title']), or read a file with Catalogue.from_file"
             )
+        check("public", self.public, bool)
         ids = unify_ids(clean_ids(column_of("item", self.ids)))
         repeated = len(ids) - ids.n_unique()
         if repeated:
-            raise DataError(f"catalogue: {rows_text(repeated)} with an item id given before")
+            raise DataError(
+                f"catalogue: {rows_text(repeated)} with an item id given before; list each once"
+            )
         object.__setattr__(self, "ids", ids)
         if self.titles is not None:
             object.__setattr__(self, "titles", _titles(self.titles, len(ids)))
@@ -67,8 +71,9 @@ class Catalogue:
         item: Choice = None,
         title: Choice = None,
         features: Sequence[str] = (),
+        public: bool = True,
     ) -> "Catalogue":
-        """Read a public catalogue: a CSV, TSV or Parquet file with columns item and, maybe, title.
+        """Read a catalogue: a CSV, TSV or Parquet file with columns item and, maybe, title.
 
         Args:
             path: the file.
@@ -76,6 +81,7 @@ class Catalogue:
             title: column of the titles; None guesses, and does without when there is none.
             features: columns that are features of the items, by name. In a text file a column is
                 one of numbers if all its cells are, and one of categories otherwise.
+            public: False if the list was made from the ratings, so that the certificate says so.
         """
         if isinstance(features, str) or not all(isinstance(name, str) for name in features):
             raise ConfigError(f"features={features!r}: expected a list of column names")
@@ -85,7 +91,10 @@ class Catalogue:
         if not len(table["item"]):
             raise DataError(f"{path}: the catalogue has no items")
         facts: Any = {name: table[feature_role(name)] for name in features} or None
-        return cls(table["item"], table.get("title"), public=True, features=facts)
+        try:
+            return cls(table["item"], table.get("title"), public=public, features=facts)
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
 
     def __len__(self) -> int:
         """How many items there are."""

@@ -1,16 +1,17 @@
-"""From three long columns (user, item, rating) to rows: a counting sort in three passes.
+"""From three long columns (user, item, rating) to rows: a radix sort in three passes.
 
 1. *count*: how many ratings fall into each group of neighbouring users;
-2. *partition*: each rating goes to its group, as user within the group, item position and value;
-3. *settle*: a group fits into a core's cache, and there its ratings are brought to their users;
-   each user's are sorted by item through a bit set, where they are not in order yet, those of
-   unwanted items (their value is NaN) are left out and repeated items are merged. The result
-   takes the place of the group, so that there is never a second copy of all ratings.
+2. *partition*: each rating goes to its group, as a key of 32 bits (the user within the group, and
+   the position of the item) and a value;
+3. *settle*: the ratings of a group are sorted by item, then by user, where they are not in order
+   yet; ratings of unwanted items (their value is NaN) are left out, and repeated items are merged.
+   Values take the place of the group's, so that there is never a second copy of all of them.
 
-Input that is already sorted by user makes the second pass sequential, and a user's ratings that
-are already sorted by item stay as they are: nothing needs to be told in advance.
-Columns come as lists of *pieces*, arrays that line up between the columns, so that a table read
-in chunks is never copied into one block. Threads share the pieces; kernels hold no lock.
+Each time ratings go to as many places at once as a core's cache holds open: memory is read and
+written in order. Input that is already sorted by user makes the second pass sequential: nothing
+needs to be told in advance. Columns come as lists of *pieces*, arrays that line up between the
+columns, so that a table read in chunks is never copied into one block. Threads share the pieces;
+kernels hold no lock.
 """
 
 from collections.abc import Sequence
@@ -41,28 +42,18 @@ listen()
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
+Pair = tuple[Array, Array]
 Triple = tuple[Array, Array, Array]
-_Scratch = tuple[Array, Array, Array, Array, Array]
-"""By item: the last value, whether there is one (bits, and bits of words), sum and number."""
-
 UNWANTED = np.uint32(0xFFFFFFFF)
 """Item position of a rating that is to be left out."""
 
-_PER_GROUP = 1 << 18
-_MOST_GROUPS = 1 << 9
-_WORD = np.uint64(6)
-_BIT = np.uint64(63)
+_PER_GROUP = 1 << 16
+_MOST_GROUPS = 1 << 8
+"""A core's first cache holds two lines for each of them, one of keys and one of values."""
+_DIGIT = 12
+"""Bits to sort by in one pass; of a group, the second cache holds as many lines open."""
+_KEY_BITS = 32
 _ONE = np.uint64(1)
-_DE_BRUIJN = 0x03F79D71B4CB0A89
-_PLACES = np.empty(64, np.uint64)
-_PLACES[[((_DE_BRUIJN << k) & 0xFFFFFFFFFFFFFFFF) >> 58 for k in range(64)]] = np.arange(64)
-
-
-@numba.njit(nogil=True, cache=True)
-def _lowest(word: np.uint64) -> np.uint64:
-    """Position of the lowest set bit of a word that is not 0, by de Bruijn's sequence."""
-    place: np.uint64 = _PLACES[((word & (~word + _ONE)) * np.uint64(_DE_BRUIJN)) >> np.uint64(58)]
-    return place
 
 
 @numba.njit(nogil=True, cache=True)
@@ -82,28 +73,28 @@ def _bad(values: Array, low: float, high: float) -> tuple[int, int]:
 
 
 @numba.njit(nogil=True, cache=True)
-def _count(users: Array, low: int, shift: int, counts: Array) -> None:
-    group, run = 0, 0
-    for k in range(users.size):
-        if (users[k] - low) >> shift != group:
-            counts[group] += run
-            group, run = (users[k] - low) >> shift, 0
-        run += 1
-    counts[group] += run
+def _count(users: Array, low: int, shift: np.uint64, counts: Array) -> None:
+    """Count the ratings of each group, in four rows, so that no sum waits for the one before."""
+    whole = users.size // 4 * 4
+    for k in range(0, whole, 4):
+        for row in range(4):
+            counts[row, np.uint64(users[k + row] - low) >> shift] += 1
+    for k in range(whole, users.size):
+        counts[0, np.uint64(users[k] - low) >> shift] += 1
 
 
 @numba.njit(nogil=True, cache=True)
 def _partition(
     piece: Triple,
-    frame: tuple[int, int, np.uint64],
+    frame: tuple[int, int, np.uint64, np.uint64],
     positions: Array,
     bounds: tuple[np.float32, np.float32],
-    target: tuple[Array, Array, Array, Array],
+    target: Triple,
 ) -> None:
     """Write each rating of one piece to the next place of its group; runs of a group are quick."""
-    users_low, items_low, shift = frame
-    places, members, items, values = target
-    member = (_ONE << shift) - _ONE
+    users_low, items_low, shift, bits = frame
+    places, keys, values = target
+    member, item = (_ONE << shift) - _ONE, (_ONE << bits) - _ONE
     group, place = np.uint64(0), places[0]
     for k in range(piece[0].size):
         user = np.uint64(piece[0][k] - users_low)
@@ -113,138 +104,158 @@ def _partition(
             place = places[group]
         position = positions[np.uint64(piece[1][k] - items_low)]
         value = min(max(np.float32(piece[2][k]), bounds[0]), bounds[1])
-        members[place] = user & member
-        items[place] = position
+        keys[place] = (user & member) << bits | (np.uint64(position) & item)
         values[place] = value if position != UNWANTED else np.float32(np.nan)
         place += _ONE
     places[group] = place
 
 
 @numba.njit(nogil=True, cache=True)
-def _tally(members: Array, counts: Array) -> bool:
-    """Count each user's ratings in a group; say whether the users come in order."""
-    member, run = members[0], 0
-    in_order = True
-    for k in range(members.size):
-        if members[k] != member:
-            counts[member] += run
-            in_order = in_order and members[k] > member
-            member, run = members[k], 0
-        run += 1
-    counts[member] += run
-    return in_order
+def _orders(keys: Array, item: np.uint32) -> tuple[bool, bool]:
+    """Whether keys are in order, by user and item, and whether their items are."""
+    by_user = by_item = True
+    for k in range(1, keys.size):
+        by_user &= keys[k] >= keys[k - 1]
+        by_item &= keys[k] & item >= keys[k - 1] & item
+    return by_user, by_item
 
 
 @numba.njit(nogil=True, cache=True)
-def _spread(ratings: Triple, counts: Array, room: Triple) -> None:
-    """Bring a group's ratings to their users, without changing the order of a user's own."""
-    members, items, values = ratings
-    places, some_items, some_values = room
+def _tally(keys: Array, bits: np.uint64, counts: Array) -> None:
+    """Count each user's ratings in a group; runs of a user are quick."""
+    member, run = np.uint64(keys[0]) >> bits, 0
+    for k in range(keys.size):
+        if np.uint64(keys[k]) >> bits != member:
+            counts[member] += run
+            member, run = np.uint64(keys[k]) >> bits, 0
+        run += 1
+    counts[member] += run
+
+
+@numba.njit(nogil=True, cache=True)
+def _starts(counts: Array, places: Array) -> None:
+    """Where each of some runs begins that follow each other; counts and places may be the same."""
     place = np.uint64(0)
-    for member in range(counts.size):
-        places[member] = place
-        place += np.uint64(counts[member])
-    for k in range(members.size):
-        place = places[members[k]]
-        places[members[k]] = place + _ONE
-        some_items[place] = items[k]
-        some_values[place] = values[k]
-    for k in range(members.size):
-        items[k] = some_items[k]
-        values[k] = some_values[k]
+    for k in range(counts.size):
+        length = np.uint64(counts[k])
+        places[k] = place
+        place += length
+
+
+@numba.njit(nogil=True, cache=True)
+def _by_digit(
+    source: Pair, target: Pair, digit: tuple[np.uint64, np.uint64], places: Array
+) -> None:
+    """Sort ratings by some bits of their keys, without changing the order of equal ones."""
+    (keys, values), (shift, bits) = source, digit
+    mask = (_ONE << bits) - _ONE
+    places[: mask + _ONE] = 0
+    for k in range(keys.size):
+        places[(np.uint64(keys[k]) >> shift) & mask] += _ONE
+    _starts(places[: mask + _ONE], places)
+    for k in range(keys.size):
+        slot = (np.uint64(keys[k]) >> shift) & mask
+        place = places[slot]
+        places[slot] = place + _ONE
+        target[0][place] = keys[k]
+        target[1][place] = values[k]
+
+
+@numba.njit(nogil=True, cache=True)
+def _by_user(source: Pair, bits: np.uint64, places: Array, rows: Pair) -> None:
+    """Write each rating to the next place of its user, as item and value."""
+    (keys, values), item = source, (_ONE << bits) - _ONE
+    for k in range(keys.size):
+        member = np.uint64(keys[k]) >> bits
+        place = places[member]
+        places[member] = place + _ONE
+        rows[0][place] = np.uint64(keys[k]) & item
+        rows[1][place] = values[k]
+
+
+@numba.njit(nogil=True, cache=True)
+def _sort(own: Triple, frame: tuple[np.uint64, np.uint64], counts: Array, room: Triple) -> None:
+    """Sort the keys and values of a group by user and item; write items and count each user's."""
+    (keys, items, values), (bits, digit) = own, frame
+    item = np.uint32((_ONE << bits) - _ONE)
+    by_user, by_item = _orders(keys, item)
+    _tally(keys, bits, counts)
+    if by_user:
+        for k in range(keys.size):
+            items[k] = keys[k] & item
+        return
+    here, there = (keys, values), (room[0][: keys.size], room[1][: keys.size])
+    done, at_home = np.uint64(0), True
+    while done < bits and not by_item:
+        _by_digit(here if at_home else there, there if at_home else here, (done, digit), room[2])
+        done, at_home = done + digit, not at_home
+    _starts(counts, room[2])
+    if not at_home:
+        _by_user(there, bits, room[2], (items, values))
+        return
+    _by_user(here, bits, room[2], (items, there[1]))
+    for k in range(values.size):
+        values[k] = there[1][k]
 
 
 @numba.njit(nogil=True, cache=True)
 def _settled(items: Array, values: Array) -> bool:
-    """Whether a user's items are wanted, distinct and in order."""
+    """Whether a user's items, which are in order, are wanted and distinct."""
+    fine = True
     for k in range(items.size):
-        if np.isnan(values[k]) or (k > 0 and items[k - 1] >= items[k]):
-            return False
-    return True
+        fine &= not np.isnan(values[k])
+    for k in range(1, items.size):
+        fine &= items[k - 1] < items[k]
+    return fine
 
 
 @numba.njit(nogil=True, cache=True)
-def _collect(items: Array, values: Array, scratch: _Scratch) -> int:
-    """Set the bits of a user's items and note their last values; count repeated items."""
-    last, bits, summary, _, _ = scratch
-    repeated = 0
+def _merge(items: Array, values: Array, mean: bool) -> int:
+    """Leave unwanted ratings out and merge repeated ones, in place; return how many are left."""
+    length, times, total = 0, 0, 0.0
     for k in range(items.size):
         if np.isnan(values[k]):
             continue
-        item = np.uint64(items[k])
-        slot, bit = item >> _WORD, _ONE << (item & _BIT)
-        repeated += (bits[slot] & bit) != 0
-        bits[slot] |= bit
-        summary[slot >> _WORD] |= _ONE << (slot & _BIT)
-        last[item] = values[k]
-    return repeated
-
-
-@numba.njit(nogil=True, cache=True)
-def _average(items: Array, values: Array, scratch: _Scratch) -> None:
-    """Put the mean of each of a user's items in the place of its last value."""
-    last, _, _, totals, times = scratch
-    for k in range(items.size):
-        if not np.isnan(values[k]):
-            totals[items[k]], times[items[k]] = 0.0, 0
-    for k in range(items.size):
-        if not np.isnan(values[k]):
-            totals[items[k]] += values[k]
-            times[items[k]] += 1
-            last[items[k]] = totals[items[k]] / times[items[k]]
-
-
-@numba.njit(nogil=True, cache=True)
-def _emit(scratch: _Scratch, items: Array, values: Array) -> int:
-    """Read the bits in order, write item and value for each, clear them; return how many."""
-    last, bits, summary, _, _ = scratch
-    length = 0
-    for top in range(summary.size):
-        marked = summary[top]
-        while marked != 0:
-            slot = np.uint64(top << 6) + _lowest(marked)
-            word = bits[slot]
-            while word != 0:
-                item = (slot << _WORD) + _lowest(word)
-                items[length], values[length] = item, last[item]
-                length += 1
-                word &= word - _ONE
-            bits[slot] = 0
-            marked &= marked - _ONE
-        summary[top] = 0
+        if length == 0 or items[length - 1] != items[k]:
+            items[length] = items[k]
+            length, times, total = length + 1, 0, 0.0
+        times, total = times + 1, total + values[k]
+        values[length - 1] = total / times if mean else values[k]
     return length
+
+
+@numba.njit(nogil=True, cache=True)
+def _wanted(values: Array) -> int:
+    return values.size - int(np.isnan(values).sum())
 
 
 @numba.njit(nogil=True, cache=True)
 def _settle(
     span: tuple[int, int],
-    groups: tuple[Array, int],
+    groups: tuple[Array, int, np.uint64, np.uint64],
     ratings: Triple,
     users: tuple[Array, Array, bool],
-    rooms: tuple[Triple, _Scratch],
+    room: Triple,
 ) -> int:
-    """Sort and merge the ratings of some groups in place; return how many repeat an item."""
-    (starts, shift), (room, scratch) = groups, rooms
+    """Make rows of the ratings of some groups; return how many repeat an item."""
+    starts, shift, bits, digit = groups
     counts, lengths, mean = users
     repeated = 0
     for group in range(span[0], span[1]):
         if starts[group] == starts[group + 1]:
             continue
         own = slice(starts[group], starts[group + 1])
-        members, items, values = ratings[0][own], ratings[1][own], ratings[2][own]
+        keys, items, values = ratings[0][own], ratings[1][own], ratings[2][own]
         inside = counts[group << shift : (group + 1) << shift]
-        if not _tally(members, inside):
-            _spread((members, items, values), inside, room)
+        _sort((keys, items, values), (bits, digit), inside, room)
         at = 0
         for member in range(inside.size):
             to = slice(at, at + inside[member])
             at, length = at + inside[member], inside[member]
             if not _settled(items[to], values[to]):
-                more = _collect(items[to], values[to], scratch)
-                if more > 0 and mean:
-                    _average(items[to], values[to], scratch)
-                length = _emit(scratch, items[to], values[to])
-                repeated += more
+                wanted = _wanted(values[to])
+                length = _merge(items[to], values[to], mean)
+                repeated += wanted - length
             lengths[(group << shift) + member] = length
     return repeated
 
@@ -273,6 +284,8 @@ def present(pieces: Sequence[Array], low: int, size: int) -> NDArray[np.bool_]:
 
     def mark(part: Sequence[Array], row: NDArray[np.uint8]) -> None:
         for piece in part:
+            if row.all():
+                return
             _mark(piece, low, row)
 
     parallel_map(mark, parts, flags)
@@ -302,13 +315,14 @@ class Grouped:
     """Ratings by group of users: users g 2^shift, ..., (g + 1) 2^shift - 1 make group g."""
 
     shift: int
+    bits: int
+    """How many bits of a key are the item's; those above are the user's."""
     sizes: tuple[int, int]
     """How many users and how many items there are."""
     starts: Integers
     """Where each group starts, and where the last one ends."""
-    members: NDArray[np.uint16]
-    """Each rating's user, counted from the first of the group."""
-    items: Array
+    keys: NDArray[np.uint32]
+    """Each rating's user, counted from the first of the group, and the position of its item."""
     values: NDArray[np.float32]
 
 
@@ -336,60 +350,54 @@ def group(columns: tuple[list[Array], list[Array], list[Array]], scope: Scope) -
     parts = [list(part) for part in chunks_of(list(zip(*columns, strict=True)))]
     for column in columns:
         column.clear()
-    shift = _shift(scope.sizes[0], ratings)
-    counts = np.zeros((len(parts), ((scope.sizes[0] - 1) >> shift) + 1), np.int64)
+    bits = (scope.sizes[1] - 1).bit_length()
+    shift = min(_shift(scope.sizes[0], ratings), _KEY_BITS - bits)
+    in_fours = np.zeros((len(parts), 4, ((scope.sizes[0] - 1) >> shift) + 1), np.int64)
 
-    def count(part: Sequence[Triple], row: Integers) -> None:
+    def count(part: Sequence[Triple], rows: Integers) -> None:
         for users, _, _ in part:
-            _count(users, scope.lows[0], shift, row)
+            _count(users, scope.lows[0], np.uint64(shift), rows)
 
-    parallel_map(count, parts, counts)
+    parallel_map(count, parts, in_fours)
+    counts = in_fours.sum(axis=1)
     starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     places = (starts[:-1] + np.cumsum(counts, axis=0) - counts).astype(np.uint64)
-    members, values = np.empty(ratings, np.uint16), np.empty(ratings, np.float32)
-    items = np.empty(ratings, np.uint16 if scope.sizes[1] <= 1 << 16 else np.uint32)
-    numbers = (*scope.lows, np.uint64(shift))
+    keys, values = np.empty(ratings, np.uint32), np.empty(ratings, np.float32)
+    numbers = (*scope.lows, np.uint64(shift), np.uint64(bits))
 
     def write(part: list[Triple], row: NDArray[np.uint64]) -> None:
-        target = (row, members, items, values)
         part.reverse()
         while part:
-            _partition(part.pop(), numbers, scope.positions, scope.bounds, target)
+            _partition(part.pop(), numbers, scope.positions, scope.bounds, (row, keys, values))
 
     parallel_map(write, parts, places)
-    return Grouped(shift, scope.sizes, starts, members, items, values)
+    return Grouped(shift, bits, scope.sizes, starts, keys, values)
 
 
 def _shift(n_users: int, ratings: int) -> int:
     """Users per group, as a power of 2: few groups to write to, each small enough for a cache."""
     groups = min(max(ratings // _PER_GROUP, 1), _MOST_GROUPS)
-    return min((-(-n_users // groups) - 1).bit_length(), 16)
+    return (-(-n_users // groups) - 1).bit_length()
 
 
 def settle(grouped: Grouped, mean: bool) -> Settled:
-    """Sort each user's ratings by item, in place; repeated items leave their mean or the last."""
+    """Sort each user's ratings by item; repeated items leave their mean or the last."""
     counts, lengths = (np.zeros(grouped.sizes[0], np.int64) for _ in range(2))
-    groups, users = (grouped.starts, grouped.shift), (counts, lengths, mean)
-    ratings = (grouped.members, grouped.items, grouped.values)
+    starts, bits = grouped.starts, grouped.bits
+    digit = -(-bits // -(-bits // _DIGIT))
+    items = np.empty(starts[-1], np.uint16 if grouped.sizes[1] <= 1 << 16 else np.uint32)
+    groups = (starts, grouped.shift, np.uint64(bits), np.uint64(digit))
+    ratings, users = (grouped.keys, items, grouped.values), (counts, lengths, mean)
 
     def work(span: tuple[int, int]) -> int:
-        longest = int(np.diff(grouped.starts[span[0] : span[1] + 1]).max())
-        places = np.empty(1 << grouped.shift, np.uint64)
-        room = (places, np.empty(longest, grouped.items.dtype), np.empty(longest, np.float32))
-        return int(_settle(span, groups, ratings, users, (room, _new_scratch(grouped.sizes[1]))))
+        longest = int(np.diff(starts[span[0] : span[1] + 1]).max())
+        places = np.empty(1 << max(grouped.shift, digit), np.uint64)
+        room = (np.empty(longest, np.uint32), np.empty(longest, np.float32), places)
+        return int(_settle(span, groups, ratings, users, room))
 
-    repeated = parallel_map(work, spans_of(grouped.starts))
-    starts = np.cumsum(counts) - counts
-    rows = gather(starts, lengths, grouped.items, grouped.values)
+    repeated = parallel_map(work, spans_of(starts))
+    rows = gather(np.cumsum(counts) - counts, lengths, items, grouped.values)
     return Settled(rows, counts, sum(repeated))
-
-
-def _new_scratch(n_items: int) -> _Scratch:
-    """Scratch with nothing in it, as each user leaves it."""
-    words = (n_items + 63) // 64
-    bits, summary = np.zeros(words, np.uint64), np.zeros((words + 63) // 64, np.uint64)
-    totals, times = np.zeros(n_items, np.float64), np.zeros(n_items, np.int64)
-    return np.zeros(n_items, np.float32), bits, summary, totals, times
 
 
 def gather(

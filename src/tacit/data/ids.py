@@ -49,7 +49,9 @@ def clean_ids(column: pl.Series) -> pl.Series:
     """Ids as integers or text: whole floats become integers; nulls and other types are errors."""
     missing = column.null_count()
     if missing:
-        raise DataError(f"column {column.name!r}: {rows_text(missing)} without an id")
+        raise DataError(
+            f"column {column.name!r}: {rows_text(missing)} without an id; leave them out"
+        )
     if column.dtype.is_float():
         return _whole(column)
     if column.dtype in (pl.Categorical, pl.Enum) or str(column.dtype) in ("Int128", "UInt128"):
@@ -61,7 +63,9 @@ def clean_ids(column: pl.Series) -> pl.Series:
     if column.dtype == pl.String:
         blank = int((column == "").sum())
         if blank:
-            raise DataError(f"column {column.name!r}: {rows_text(blank)} without an id")
+            raise DataError(
+                f"column {column.name!r}: {rows_text(blank)} without an id; leave them out"
+            )
     elif not column.dtype.is_integer():
         raise DataError(
             f"column {column.name!r}: {rows_text(len(column))} of type {column.dtype}; "
@@ -145,8 +149,10 @@ def numbered(column: pl.Series, cuts: NDArray[np.int64], size: int | None = None
         return _ranked_texts(column, cuts)
     if column.dtype == pl.UInt64:
         return _ranked_integers(column, cuts)
+    from tacit.data.numbering import extent
+
     pieces = _signed(column, cuts)
-    low, high = _extent(pieces)
+    low, high = extent(pieces)
     if low < 0 and column.dtype == pl.UInt32:
         return numbered(column.cast(pl.Int64), cuts, size)
     if size is None:
@@ -165,14 +171,6 @@ def _signed(column: pl.Series, cuts: NDArray[np.int64]) -> list[NDArray[Any]]:
     if column.dtype == pl.UInt32:
         return [piece.view(np.int32) for piece in pieces_of(column, cuts)]
     return pieces_of(column if column.dtype == pl.Int64 else column.cast(pl.Int32), cuts)
-
-
-def _extent(pieces: list[NDArray[Any]]) -> tuple[int, int]:
-    """The lowest and the highest integer."""
-    from tacit._parallel import map_chunks
-
-    ends = map_chunks(lambda piece: (int(piece.min()), int(piece.max())), pieces)
-    return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _ranked_integers(column: pl.Series, cuts: NDArray[np.int64]) -> Numbered:

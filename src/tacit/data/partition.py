@@ -41,7 +41,7 @@ from tacit.data.ratings import Columns, Ratings, columns_of
 from tacit.data.readers.registry import files_of, read_batches, rows_about
 from tacit.data.store import Store
 from tacit.data.store_writer import SCRATCH, StoreWriter, check_folder
-from tacit.data.tables import Table
+from tacit.data.tables import ColumnChoice, Table
 from tacit.errors import ConfigError, DataError, UnknownItemsError
 
 __all__ = ["RATINGS_A_SHARD", "Progress", "partition"]
@@ -64,7 +64,7 @@ def partition(
     folder: str | PathLike[str],
     *,
     rating_range: RatingRange | None = None,
-    columns: Columns = _GUESS,
+    columns: ColumnChoice = _GUESS,
     duplicates: Duplicates = "error",
     catalogue: Catalogue | None = None,
     unknown_items: UnknownItems = "error",

@@ -21,7 +21,7 @@ from tacit.data.build import (
 )
 from tacit.data.catalogue import Catalogue
 from tacit.data.readers.registry import files_of, read_file
-from tacit.data.tables import Choice, Columns, Table, column_of, read_frame
+from tacit.data.tables import Choice, ColumnChoice, Columns, Table, column_of, read_frame
 from tacit.errors import ConfigError, DataError, PrivacyError
 
 __all__ = ["Columns", "Duplicates", "RatingRange", "Ratings", "UnknownItems", "columns_of"]
@@ -78,7 +78,7 @@ class Ratings:
         source: str | PathLike[str] | Sequence[str | PathLike[str]],
         *,
         rating_range: RatingRange | None = None,
-        columns: Columns = _GUESS,
+        columns: ColumnChoice = _GUESS,
         duplicates: Duplicates = "error",
         catalogue: Catalogue | None = None,
         unknown_items: UnknownItems = "error",
@@ -89,8 +89,9 @@ class Ratings:
         Args:
             source: a path, a pattern such as `ratings-*.parquet`, or a list of them.
             rating_range: (lowest, highest) rating that is possible, or the name of a dataset.
-            columns: which columns to read; those not given are guessed from the header, or are
-                the first three where there is none.
+            columns: which columns to read, such as {"user": "customer_id", "item": "sku"}, by name
+                or by position from 0 (or a `Columns`); those not given are guessed from the header,
+                or are the first three where there is none.
             duplicates: for a user's second rating of an item: "error", or keep the "last" (in
                 the order of lines and files), or the "mean".
             catalogue: the public list of items.
@@ -110,7 +111,7 @@ class Ratings:
         frame: object,
         *,
         rating_range: RatingRange | None = None,
-        columns: Columns = _GUESS,
+        columns: ColumnChoice = _GUESS,
         duplicates: Duplicates = "error",
         catalogue: Catalogue | None = None,
         unknown_items: UnknownItems = "error",
@@ -118,9 +119,10 @@ class Ratings:
     ) -> "Ratings":
         """Take a polars DataFrame or LazyFrame or a pandas DataFrame; see `from_file`."""
         rules = Rules.checked(rating_range, duplicates, catalogue, implicit, unknown_items)
+        chosen = Columns.of(columns)
         if implicit:
-            _pair(columns)
-        return cls.of_tables([read_frame(frame, columns, implicit=implicit)], rules)
+            _pair(chosen)
+        return cls.of_tables([read_frame(frame, chosen, implicit=implicit)], rules)
 
     @classmethod
     def from_arrays(
@@ -170,7 +172,9 @@ class Ratings:
         rules = Rules.checked(rating_range, duplicates, catalogue, implicit, unknown_items)
         shape: tuple[int, ...] = getattr(matrix, "shape", ())
         if not hasattr(matrix, "tocoo") or len(shape) != 2:
-            raise ConfigError(f"matrix is a {type(matrix).__name__}; give a scipy sparse matrix")
+            raise ConfigError(
+                f"matrix is a {type(matrix).__name__}; give a scipy sparse matrix of users by items"
+            )
         if catalogue is not None and shape[1] != len(catalogue):
             raise DataError(f"matrix: {shape[1]} columns for a catalogue of {len(catalogue)} items")
         entries = matrix.tocoo(copy=False)
@@ -240,9 +244,10 @@ class Ratings:
         return digest.hexdigest()
 
 
-def columns_of(columns: Columns, implicit: bool) -> dict[str, Choice]:
+def columns_of(columns: ColumnChoice, implicit: bool) -> dict[str, Choice]:
     """The columns to read of a file; of interactions there is no rating to read."""
-    return _pair(columns) if implicit else columns.roles
+    chosen = Columns.of(columns)
+    return _pair(chosen) if implicit else chosen.roles
 
 
 def _pair(columns: Columns) -> dict[str, Choice]:

@@ -226,7 +226,7 @@ def _read_catalogue(folder: Path, about: dict[str, Any]) -> Catalogue:
         columns = tuple(FeatureColumn(*column) for column in about["features"])
         values = [frame[f"{_FEATURE}{at}"].to_numpy() for at in range(len(columns))]
         features = ItemFeatures(columns, np.column_stack(values))
-    return Catalogue(frame["id"], titles, about["public"], features)
+    return Catalogue(frame["id"], titles, about["public"] is True, features)
 
 
 def _damaged(folder: Path, name: str, error: BaseException | None) -> DataError:

@@ -148,6 +148,8 @@ def check_folder(folder: str | PathLike[str], *, overwrite: bool) -> Path:
         if not place.parent.is_dir():
             raise ConfigError(f"store {place}: its folder does not exist; make it, or give another")
         filled = there and any(place.iterdir())
+    except ConfigError:
+        raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise ConfigError(f"store {place} cannot be written: {reason}") from None

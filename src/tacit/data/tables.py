@@ -1,7 +1,7 @@
 """Roles of columns, and frames and arrays as one polars column per role.
 
-A role is what a column means: `user`, `item`, `rating`, `title`, or a feature of items. The caller
-names its column, or its header tells.
+A role is what a column means: `user`, `item`, `rating`, `title`, `time`, or a feature of items. The
+caller names its column, or its header tells.
 No message of this module holds a value of a table: only files, column names and counts.
 """
 
@@ -22,6 +22,7 @@ __all__ = [
     "KINDS",
     "READER_ERRORS",
     "Choice",
+    "ColumnChoice",
     "Columns",
     "Kind",
     "Table",
@@ -45,14 +46,18 @@ Table = dict[str, pl.Series]
 _KNOWN = {
     "user": "user uid person member customer client reviewer rater viewer reader account profile",
     "item": "item iid movie film product asin isbn book song track artist joke game business"
-    " article show recipe beer anime",
+    " article show recipe beer anime sku",
     "rating": "rating ratings score stars star value overall grade vote userrating starrating"
     " bookrating itemrating movierating",
     "title": "title name itemtitle itemname movietitle moviename producttitle productname"
     " booktitle label",
+    "time": "time timestamp ts date datetime ratedat createdat unixtime reviewtime unixreviewtime"
+    " eventtime eventts eventtimestamp",
 }
 Kind = Literal["id", "number", "text"]
-KINDS: dict[str, Kind] = {"user": "id", "item": "id", "rating": "number", "title": "text"}
+KINDS: dict[str, Kind] = {
+    "user": "id", "item": "id", "rating": "number", "title": "text", "time": "number",
+}  # fmt: skip
 _FEATURE = "feature "
 
 
@@ -91,6 +96,26 @@ class Columns:
     item: Choice = None
     rating: Choice = None
 
+    @classmethod
+    def of(cls, given: "ColumnChoice") -> "Columns":
+        """Take columns as they are given: these, or a dict such as {"user": "customer_id"}.
+
+        >>> Columns.of({"user": "customer_id", "rating": 2})
+        Columns(user='customer_id', item=None, rating=2)
+        """
+        if isinstance(given, cls):
+            return given
+        expected = "expected a dict such as {'user': 'customer_id', 'item': 'sku'}, or Columns(...)"
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"columns={given!r}: {expected}")
+        unknown = [key for key in given if key not in ("user", "item", "rating")]
+        if unknown:
+            raise ConfigError(
+                f"columns: {unknown[0]!r} is none of user, item and rating; {expected}: "
+                "what a column means stands first, its name or position second"
+            )
+        return cls(**given)
+
     @property
     def roles(self) -> dict[str, Choice]:
         """The choice for each role."""
@@ -100,6 +125,10 @@ class Columns:
     def pair(self) -> dict[str, Choice]:
         """The choice for user and item, where nobody gave a rating."""
         return {"user": self.user, "item": self.item}
+
+
+ColumnChoice = Columns | Mapping[str, Choice]
+"""Columns, or the same as a dict."""
 
 
 def read_frame(frame: object, columns: Columns, *, implicit: bool = False) -> Table:
@@ -190,8 +219,13 @@ def places_of(
         f"{found} Say which with {spelled(wanted)}, by name or by position from 0{_typed(wanted)}."
     )
     places: dict[str, int] = {}
+    chosen = {
+        k for role, one in wanted.items() if one is not None for k in _matches(role, one, names)
+    }
     for role, choice in wanted.items():
         matches = _matches(role, choice, names)
+        if choice is None:  # what the caller has named for another role is not this one's
+            matches = [k for k in matches if k not in chosen] or matches
         if len(matches) == 1:
             places[role] = matches[0]
         elif matches:
@@ -209,10 +243,13 @@ def _matches(role: str, choice: Choice, names: Sequence[str]) -> list[int]:
     """Positions of the columns that fit a choice; without one, those with a telling name."""
     if isinstance(choice, bool) or not isinstance(choice, str | int | None):
         raise ConfigError(f"columns: {role}={choice!r}; give a name, a position or None")
+    if isinstance(choice, str):
+        named = [k for k, name in enumerate(names) if name == choice]
+        if named or not choice.isdecimal():
+            return named
+        choice = int(choice)  # a position as it is typed in a shell
     if isinstance(choice, int):
         return [choice] if 0 <= choice < len(names) else []
-    if isinstance(choice, str):
-        return [k for k, name in enumerate(names) if name == choice]
     return [k for k, name in enumerate(names) if tells(role, name)]
 
 
@@ -220,7 +257,7 @@ def tells(role: str, name: str) -> bool:
     """Whether a header says the role: `userId`, `User-ID`, `user_id`, `USER` all say user."""
     plain = re.sub(r"[\W_]", "", name).lower()
     known = _KNOWN[role].split()
-    endings = ("id", "no", "code", "key", "number") if KINDS[role] == "id" else ()
+    endings = ("id", "uuid", "no", "code", "key", "number", "sku") if KINDS[role] == "id" else ()
     return plain in known or any(plain == word + end for word in known for end in endings)
 
 
@@ -231,16 +268,16 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _typed(wanted: Mapping[str, Choice]) -> str:
-    """What to type on the command line; commands for one's own ratings go by the header."""
-    if "user" in wanted:
-        return " (on the command line: --user-column, --item-column, --rating-column)"
-    return f" (on the command line: write {','.join(wanted)} as the first line of the file)"
+    """What to type on the command line."""
+    options = [f"--{role}-column" for role in wanted if role in KINDS]
+    options += ["--feature"] * (len(options) < len(wanted))
+    return f" (on the command line: {', '.join(options)})"
 
 
 def spelled(wanted: Mapping[str, Choice]) -> str:
     """How a caller names the columns of these roles."""
     if "user" in wanted:
-        return "columns=Columns(user=..., item=..., rating=...)"
+        return "columns={'user': ..., 'item': ..., 'rating': ...}"
     names = [f"{role}=..." for role in wanted if role in KINDS]
     return ", ".join(names + ["features=[...]"] * (len(names) < len(wanted)))
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from tacit._validate import one_of, refuse
 from tacit.datasets.spec import Counts, Dataset, Download, Member
-from tacit.errors import ConfigError
 
 __all__ = ["DATASETS", "MAX_RATINGS", "PAPER_RANGE", "PAPER_TOPS", "dataset_named"]
 
@@ -235,5 +235,5 @@ def dataset_named(name: str) -> Dataset:
     """The description of a dataset; upper and lower case are the same."""
     found = DATASETS.get(name.strip().lower()) if isinstance(name, str) else None
     if found is None:
-        raise ConfigError(f"dataset={name!r}: expected one of {', '.join(DATASETS)}")
+        refuse("dataset", name, one_of(name, DATASETS))
     return found

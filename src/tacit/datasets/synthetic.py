@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from tacit._validate import one_of, refuse
 from tacit.datasets import synthetic_loops as loops
 from tacit.datasets.drawing import counts_near, frames_of, parts_of, plan_for
 from tacit.datasets.families import FAMILIES, STAR_RANGE, draw_family
@@ -100,7 +101,7 @@ def synthesise(
     (['user', 'item', 'rating'], (-1.0, 1.0))
     """
     if kind not in get_args(Kind):
-        raise ConfigError(f"kind={kind!r}: expected one of {', '.join(get_args(Kind))}")
+        refuse("kind", kind, one_of(kind, get_args(Kind)))
     usual = FAMILIES[kind][:3] if kind in FAMILIES else _USUAL
     given = (users, items, per_user)
     people, things, each = (u if g is None else g for g, u in zip(given, usual, strict=True))

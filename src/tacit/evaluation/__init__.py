@@ -19,6 +19,7 @@ from tacit.evaluation.new_users import (
 )
 from tacit.evaluation.popularity import ExactPopularity
 from tacit.evaluation.ranking import Ranking, rank
+from tacit.evaluation.splitting import split_table
 
 __all__ = [
     "NOTICE",
@@ -39,5 +40,6 @@ __all__ = [
     "rank",
     "rank_new_users",
     "split",
+    "split_table",
     "user_mean_accuracy",
 ]

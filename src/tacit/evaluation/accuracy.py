@@ -81,18 +81,20 @@ def evaluate(model: Predictor, train: Ratings, test: Ratings | pl.DataFrame) -> 
         ConfigError: the ratings are implicit.
         DataError: no held-out rating can be predicted, they cannot be used, or some are in train.
     """
-    if train.implicit:
+    if getattr(train, "implicit", False):
         raise ConfigError("train: interactions without ratings have no RMSE; measure with rank")
     held_out = match_held_out(train, test, model.catalogue)
     return accuracy_of(held_out, predicted(model, train, held_out)[0])
 
 
-def split(ratings: Ratings, fraction: float, rng: np.random.Generator) -> tuple[Ratings, Ratings]:
+def split(
+    ratings: Ratings, fraction: float, rng: np.random.Generator | int
+) -> tuple[Ratings, Ratings]:
     """Hold out a random share of all ratings: (train, test), over the same catalogue.
 
     Each rating is held out with chance `fraction`, whoever gave it. Everyone stays in train, now
     and then with an empty row (`evaluate` then counts her ratings as skipped); test has only
-    people with held-out ratings.
+    people with held-out ratings. `rng` is a generator, or a seed for one.
 
     Raises:
         ConfigError: fraction is not between 0 and 1.
@@ -100,6 +102,7 @@ def split(ratings: Ratings, fraction: float, rng: np.random.Generator) -> tuple[
     """
     if not isinstance(fraction, float) or not 0.0 < fraction < 1.0:
         raise ConfigError(f"fraction={fraction!r}: expected a number between 0 and 1")
+    rng = np.random.default_rng(rng)
     held = np.empty(len(ratings.values), np.bool_)
     for low in range(0, len(held), _CHUNK):
         part = held[low : low + _CHUNK]
@@ -130,7 +133,7 @@ def keep_ratings(ratings: Ratings, kept: NDArray[np.bool_], *, everyone: bool) -
 
 
 def user_mean_accuracy(train: Ratings, test: Ratings | pl.DataFrame) -> Accuracy:
-    """Predict each user's own mean. A local rule: it costs no privacy and needs no model."""
+    """Predict the user mean. A local rule: it costs no privacy and needs no model."""
     held_out = match_held_out(train, test, train.catalogue)
     own = train.take_rows(held_out.people)
     sums = np.add.reduceat(own.values, own.indptr[:-1], dtype=np.float64)

@@ -37,6 +37,10 @@ def match_held_out(train: Ratings, test: Ratings | pl.DataFrame, catalogue: Cata
     Raises:
         DataError: none can be predicted, or a pair of user and item is in `train` as well.
     """
+    if not isinstance(train, Ratings):
+        raise ConfigError(
+            f"train={type(train).__name__}: expected tacit.Ratings; the order is model, train, test"
+        )
     if isinstance(test, Ratings):
         if test.implicit != train.implicit:
             raise ConfigError("train and test: read both with implicit=True, or neither")
@@ -104,7 +108,8 @@ def _columns(
     if repeated:
         raise DataError(
             f"columns {users.name!r} and {items.name!r}: {rows_text(repeated)} with a pair of "
-            "user and item given before; hold each rating out once"
+            "user and item given before; hold each rating out once (on the command line: "
+            "--duplicates)"
         )
     return users, items, ratings.to_numpy()
 

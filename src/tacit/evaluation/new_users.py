@@ -148,7 +148,8 @@ def rank_new_users(
     counted = np.flatnonzero(np.diff(liked.indptr) > 0)
     if not len(counted):
         raise DataError(
-            f"relevant={threshold:g}: no held-out rating is as high; lower it, or give more users"
+            f"relevant={threshold:g}: the lowest rating that counts as liked, and no rating among "
+            "the fifth that is held out of each user's is as high; give a lower one, or more users"
         )
     popularity = np.bincount(own.items, minlength=own.n_items) / own.n_users
     shown = _Shown(own.take_rows(counted), liked.take_rows(counted), popularity)

@@ -4,6 +4,7 @@ To add a format, write a function like `read_parquet` in a file of its own, and 
 in `READERS`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -16,7 +17,7 @@ from tacit.data.readers.packed import read_gzip, read_zip
 from tacit.data.readers.parquet import parquet_batches, parquet_rows, read_parquet
 from tacit.data.readers.text import HEAD, read_text
 from tacit.data.readers.text_batches import text_batches, text_rows
-from tacit.data.tables import Choice, Table
+from tacit.data.tables import Choice, Table, tells
 from tacit.errors import ConfigError, DataError
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "files_of",
     "read_batches",
     "read_file",
+    "read_items",
     "read_own_ratings",
     "rows_about",
 ]
@@ -101,16 +103,40 @@ def _reader_of(path: Path, head: bytes) -> Reader:
     return reader or read_text
 
 
-def read_own_ratings(path: str | PathLike[str], *, implicit: bool = False) -> pl.DataFrame:
+def read_own_ratings(
+    path: str | PathLike[str],
+    *,
+    item: Choice = None,
+    rating: Choice = None,
+    implicit: bool = False,
+) -> pl.DataFrame:
     """One person's ratings: a file with columns item and rating, as a frame with those names.
 
-    With `implicit` only the item column is read.
+    With `implicit` only the item column is read. A file whose header names a column of users is
+    refused if there are several: they would be taken for one person.
     """
+    wanted = {"item": item} if implicit else {"item": item, "rating": rating}
+    own = pl.DataFrame(read_file(_one_file(path), wanted))
+    users = read_file(_one_file(path), {"user": None}, frozenset({"user"})).get("user")
+    # Without a header, any column may be that of users, and none is.
+    if users is not None and tells("user", users.name) and users.n_unique() > 1:
+        raise DataError(
+            f"{path}: ratings of several users; expected those of one person. Keep the rows of one "
+            "of them, or ask for everyone's result (on the command line: -o FILE)"
+        )
+    return own
+
+
+def read_items(path: str | PathLike[str]) -> pl.DataFrame:
+    """Some items: a file with a column item, as a frame of that name."""
+    return pl.DataFrame(read_file(_one_file(path), {"item": None}))
+
+
+def _one_file(path: str | PathLike[str]) -> Path:
     paths = files_of(path)
     if len(paths) > 1:
-        raise DataError(f"{path}: {len(paths)} files match; a person's own ratings are one file")
-    wanted: dict[str, Choice] = {"item": None} if implicit else {"item": None, "rating": None}
-    return pl.DataFrame(read_file(paths[0], wanted))
+        raise DataError(f"{path}: {len(paths)} files match; expected one file")
+    return paths[0]
 
 
 def files_of(source: object) -> list[Path]:
@@ -124,6 +150,9 @@ def files_of(source: object) -> list[Path]:
         )
     if not entries:
         raise DataError("source is an empty list; give at least one file")
+    for entry in entries:
+        if re.match(r"[a-z][a-z0-9+]+://", str(entry)):
+            raise DataError(f"{entry}: an address, not a file; download it, and give the file")
     return [path for entry in entries for path in _expand(Path(fspath(entry)))]
 
 

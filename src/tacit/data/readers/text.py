@@ -57,6 +57,7 @@ _LARGE = 1 << 20
 """Files of fewer bytes are read as text first: that takes no time, and needs no compiled loop."""
 
 _SEPARATORS = ("::", "\t", ",", ";", "|")
+_TELLING = KINDS.keys() - {"time"}  # an item may well be called "date"
 _STAND_IN = "\x1f"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]*)(\.0*)?")
@@ -131,7 +132,7 @@ def places_in(
     if layout.header:
         return places_of(where, names, wanted, optional, shown=_surely_header(layout))
     for role, choice in wanted.items():
-        if isinstance(choice, str):
+        if isinstance(choice, str) and not choice.isdecimal():
             raise DataError(
                 f"{where}: the first line is no header, so there is no column {choice!r} "
                 f"for the {role}. Give positions from 0 with {spelled(wanted)}."
@@ -146,7 +147,7 @@ def places_in(
 
 def _surely_header(layout: Layout) -> bool:
     """Whether a message may show the first line: it is no rating of anybody beyond doubt."""
-    if any(tells(role, name) for role in KINDS for name in layout.first):
+    if any(tells(role, name) for role in _TELLING for name in layout.first):
         return True
     columns = zip(*layout.sample, strict=False)
     return any(all(map(_is_number, column)) for column in columns)
