@@ -110,6 +110,12 @@ export function normalCdf(x) {
   return x > 0 ? 1 - tail : tail;
 }
 
+/** How much of the normal law is within x >= 0 of its middle, with all digits also where it is small. */
+export function centralMass(x) {
+  if (x >= 3) return 1 - 2 * normalCdf(-x);
+  return Math.sqrt(2 / Math.PI) * Math.exp((-x * x) / 2) * oddSeries(x);
+}
+
 /**
  * The smallest epsilon that releases with a total cost of mu give at this delta.
  *

@@ -1,5 +1,6 @@
 // The certificate of a model, in plain words.
 
+import { roundedUp } from "./promise.js";
 import { make } from "./view.js";
 
 /** @typedef {import("./tacit.js").Model} Model */
@@ -16,11 +17,11 @@ const $ = (id) => document.getElementById(id);
 /** @param {Model} model */
 export function showCertificate(model) {
   const { certificate } = model;
-  const grade = certificate.private ? String(certificate.grade ?? "stated") : "none";
+  const { grade } = certificate;
   $("grade").textContent = certificate.private ? `${grade} promise` : "not private";
   $("grade").dataset.grade = grade;
   $("grade-words").textContent = certificate.private ? `to ${PEOPLE}` : `No promise is made to ${PEOPLE}.`;
-  $("promise").replaceChildren(...(certificate.promise ?? []).map((sentence) => make("li", {}, String(sentence))));
+  $("promise").replaceChildren(...certificate.promise.map((sentence) => make("li", {}, sentence)));
   $("checked").textContent = checkedWords(model);
   $("numbers").replaceChildren(...pairs(numbersOf(model)));
   $("public").replaceChildren(...pairs(Object.entries(certificate.public ?? {})));
@@ -31,7 +32,7 @@ export function showCertificate(model) {
 function checkedWords(model) {
   const { holds, epsilon } = model.verify();
   if (epsilon === null) return "";
-  const found = Number.isFinite(epsilon) ? `epsilon ${epsilon.toPrecision(4)}` : "no bound at all";
+  const found = Number.isFinite(epsilon) ? `epsilon ${roundedUp(epsilon, 6)}` : "no bound at all";
   const claim = holds ? "which is within what it claims" : "and the certificate does not hold";
   return `Checked on this device: its ${model.certificate.releases.length} listed releases give ${found}, ${claim}.`;
 }
@@ -57,8 +58,11 @@ function pairs(facts) {
 function releaseRows(releases) {
   const head = ["Release", "Sensitivity", "Noise (sd)"].map((name) => make("th", { scope: "col" }, name));
   const short = (value) => (typeof value === "number" ? value.toPrecision(4) : "–");
+  /** The sum of earlier refits has a cost alone. */
+  const drawn = (release) =>
+    release.kind === "earlier refits" ? ["–", "–"] : [short(release.sensitivity), short(release.noise_sd)];
   const rows = releases.map((release) =>
-    make("tr", {}, ...[release.name ?? release.kind ?? "", short(release.sensitivity), short(release.noise_sd)].map(
+    make("tr", {}, ...[release.name ?? release.kind ?? "", ...drawn(release)].map(
       (cell) => make("td", {}, String(cell)),
     )),
   );

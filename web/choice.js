@@ -12,6 +12,7 @@ import { every, linearScores, must, number } from "./parts.js";
 
 const LARGEST = 1e9; // of any number of the choice model; beyond it arithmetic would fail
 const SOFT = 0.1; // of the mean share: scores of choice below it fade to zero, and keep their order
+const LEAST_POWER = 0.5; // of the chance to like an item, beside the score of choice
 
 /** What a person chose and how she rated it: the default. @param {Parts} parts */
 export function latentFactors(parts, settings) {
@@ -30,7 +31,13 @@ export function latentFactors(parts, settings) {
   const chosenBy = choiceWeights(choiceFactors, choiceNoise);
   const { weights: tells, strengths } = choiceParts(choiceFactors, choiceNoise);
   let popularity = 0;
-  for (let j = 0; j < count; j++) popularity += choiceFactors.data[j * choices];
+  let common = 0; // of the squares: what is the same for everyone
+  for (let j = 0; j < count; j++) {
+    popularity += choiceFactors.data[j * choices];
+    common += choiceFactors.data[j * choices] ** 2;
+  }
+  const squares = choiceFactors.data.reduce((sum, value) => sum + value ** 2, 0);
+  const power = Math.max(LEAST_POWER, common / Math.max(squares, 1e-300)); // of liking
   const soft = SOFT * Math.max(popularity / count, 1e-12);
   const usual = Math.max(popularity ** 2, 1); // the mean number of ratings
 
@@ -96,7 +103,7 @@ export function latentFactors(parts, settings) {
     choice,
     stds: (row, items) => regression.stds(row, items, 0),
     ranking: (ratings, chosen) =>
-      chosen.map((each, j) => each * normalCdf((ratings[j] - liked) / Math.sqrt(noise[j]))),
+      chosen.map((each, j) => each * normalCdf((ratings[j] - liked) / Math.sqrt(noise[j])) ** power),
     contributions(row, items) {
       const own = expected(row);
       const mean = (item) => offsets[item] + dotRow(factors, item, own);

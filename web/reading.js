@@ -1,10 +1,10 @@
 // Model files: safetensors with the certificate in the header (docs/models.md). Nothing executable.
 
-/** A file that is no sound model. */
+/** A file that is not a valid model. */
 export class ModelFileError extends Error {
   /** @param {string} reason */
   constructor(reason) {
-    super(`not a sound model file: ${reason}`);
+    super(`not a valid model file: ${reason}`);
     this.name = "ModelFileError";
   }
 }

@@ -10,6 +10,7 @@
  */
 
 import { epsilonOf } from "./algebra.js";
+import { costOf, inPlainWords } from "./promise.js";
 import { ModelFileError, readFile, readTexts } from "./reading.js";
 import { ruleOf } from "./rules.js";
 
@@ -153,7 +154,7 @@ export class Model {
    * @param {Object} [options]
    * @param {boolean} [options.includeRated] also items that she rated
    * @param {"rating" | "choice"} [options.by] what it is ordered by; left out: how likely she
-   *     chooses an item times how likely she likes it where the model knows both, else the prediction
+   *     chooses an item times (a power of) how likely she likes it, else the prediction
    * @param {boolean} [options.std] also say how far off each rating may be
    * @param {boolean} [options.because] also say what each of her ratings adds to each prediction
    * @returns {Recommendation[]}
@@ -186,10 +187,9 @@ export class Model {
   verify() {
     const { private: promised, epsilon, delta, releases } = this.certificate;
     if (epsilon === null || delta === null) return { holds: false, epsilon: null };
-    const costs = releases.map(({ sensitivity, noise_sd: sd }) => (sd > 0 ? sensitivity / sd : Infinity));
-    const mu = Math.hypot(...costs);
+    const mu = costOf(releases);
     const found = Number.isFinite(mu) ? epsilonOf(mu, delta) : Infinity;
-    return { holds: promised && found <= epsilon * (1 + 1e-6), epsilon: found };
+    return { holds: promised && found <= epsilon * (1 + 1e-9), epsilon: found };
   }
 
   /** @param {number} place */
@@ -322,5 +322,15 @@ function checkedCertificate(certificate, releases) {
   if (promised !== (epsilon !== null && reasons.length === 0) || !Number.isInteger(releases)) {
     throw new ModelFileError("the certificate contradicts itself on whether the model is private");
   }
-  return certificate;
+  if (epsilon !== null && !isBudget(certificate)) throw new ModelFileError("the certificate cannot be read");
+  return inPlainWords(certificate);
+}
+
+/** Whether a budget is one that there can be, and the costs of releases are numbers. */
+function isBudget({ epsilon, delta, neighbours, releases }) {
+  const within = epsilon > 0 && epsilon <= 1e4 && delta >= 1e-30 && delta < 1;
+  const costs = releases.every(
+    ({ sensitivity, noise_sd: sd }) => Number.isFinite(sensitivity) && sensitivity > 0 && Number.isFinite(sd) && sd >= 0,
+  );
+  return within && costs && ["replace", "add_remove"].includes(neighbours);
 }

@@ -1,4 +1,4 @@
-"""tacit.js refuses what is no sound model, and says why; so does Python, of the same files."""
+"""tacit.js refuses what is not a valid model, and says why; so does Python, of the same files."""
 
 import json
 import shutil
@@ -85,7 +85,7 @@ def test_damaged_files_are_refused(file: Path, tmp_path: Path) -> None:
     said = answers(tmp_path, [*jobs, {"file": str(file), "questions": []}])
     for name, told in zip(cases, said, strict=False):
         assert told.get("error") == "ModelFileError", name
-        assert told["message"].startswith("not a sound model file: "), name
+        assert told["message"].startswith("not a valid model file: "), name
     assert "error" not in said[-1]  # the twin: what is sound is read
     told = dict(zip(cases, said, strict=False))
     assert "get it again" in told["one bit of an array"]["message"]

@@ -64,7 +64,7 @@ def create_app(
         watch: whether to look for a newer file.
 
     Raises:
-        ModelFileError: the file is no sound model.
+        ModelFileError: the file is not a valid model.
     """
     bounds, metrics = limits or Limits(), Metrics()
     holder = Holder(model, metrics)

@@ -1,7 +1,7 @@
 """The model that a server answers with, and its replacement by a newer file.
 
 A request takes the model that is current when it starts, and keeps it to its end, so a reload drops
-nothing. A file that is no sound model is refused, and the one before stays.
+nothing. A file that is not a valid model is refused, and the one before stays.
 """
 
 import asyncio

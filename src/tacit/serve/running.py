@@ -64,7 +64,7 @@ def serve(
         ready: told the port once the server listens.
 
     Raises:
-        ModelFileError: the file is no sound model.
+        ModelFileError: the file is not a valid model.
         ConfigError: a package is missing, or the address cannot be had.
     """
     check_installed()

@@ -59,14 +59,14 @@ def export_site(model: Path, folder: Path, *, force: bool = False) -> Mapping[st
     Args:
         model: a model file; it is checked as `tacit.load` does.
         folder: where the files go; it is made if it is missing. Files of an earlier export are
-            replaced.
-        force: whether other files of the same names are replaced, too.
+            replaced; a folder with anything else is refused, since a host would publish that too.
+        force: whether the folder may hold other files; those of the same names are replaced.
 
     Returns:
         The size of each file in bytes.
 
     Raises:
-        ModelFileError: the file is no sound model.
+        ModelFileError: the file is not a valid model.
         ConfigError: the folder cannot be written, or has files that no export wrote.
     """
     from tacit.models import load
@@ -74,11 +74,18 @@ def export_site(model: Path, folder: Path, *, force: bool = False) -> Mapping[st
     load(model)
     content = model.read_bytes()
     files = page_files() | {"model.js": model_module(content), "model.tacit": content}
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"--output {folder}: it is a file; give the name of a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         mark = folder / _MARK
         outputs = [Output("--output", folder / name, Kind.RATINGS) for name in files]
         check_outputs(outputs, [model], force=force or mark.is_file())
+        if not force and not mark.is_file() and any(folder.iterdir()):
+            raise ConfigError(
+                f"--output {folder}: the folder has other files, which a host would publish with "
+                "the page; give a new folder, or write into this one with --force"
+            )
         write_durably(mark, b"The files of `tacit export-web` here are replaced by the next one.\n")
         for name, written in files.items():
             write_durably(folder / name, written)
