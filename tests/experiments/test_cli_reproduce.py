@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tacit.cli import app
+from tacit.cli.reproduce import _in_lines
 from tacit.errors import ConfigError
 from tacit.research.experiments import Experiment, Options, Outcome
 
@@ -48,6 +49,25 @@ def test_json_has_stable_keys(asked: list[tuple[Experiment, Options]]) -> None:
     found = RUNNER.invoke(app, ["reproduce", "oja", "--json"], catch_exceptions=False)
     keys = {"experiment", "label", "runs", "files", "computed", "reused", "failed", "skipped"}
     assert set(json.loads(found.output)) == keys
+
+
+def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter([0.0, 0.0, 1.0, 31.0, 31.0])
+    progress = _in_lines(lambda: next(times))
+    for done in range(3):
+        progress(done, 9, 100.0 - done)
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["0 of 9 jobs, about 2 min left", "2 of 9 jobs, about 2 min left"]
+
+
+def test_an_interruption_says_that_what_is_done_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> Outcome:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tacit.research.experiments.reproduce", stopped)
+    found = RUNNER.invoke(app, ["reproduce", "oja"])
+    assert found.exit_code == 130
+    assert "the same command goes on from there" in found.output
 
 
 def test_a_name_is_needed() -> None:

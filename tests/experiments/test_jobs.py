@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.support.small_experiment import small, synthetic_row
 
+from tacit.accounting.budget import mu_of
 from tacit.algorithms import Moments
 from tacit.fitting.fit import automatic
 from tacit.research.experiments import parse_experiment
@@ -145,3 +147,34 @@ def test_settings_are_tuned_at_the_nearest_epsilon_and_used_at_their_own() -> No
     places = (0.2, 0.5, 2.0, 5.0, math.inf)
     assert [method.tuning_epsilon(place) for place in places] == [0.1, 1.0, 1.0, 5.0, 5.0]
     assert replace(method, tuned_at=None).tuning_epsilon(0.2) == 0.2
+
+
+def test_trials_of_fewer_users_have_less_noise_in_proportion() -> None:
+    text = IN_STAGES.replace("tuned_at = [1, inf]", "tuned_users = 100")
+    experiment = parse_experiment("mine", text)
+    for cell in cells_of(experiment, {}):
+        assert cell.epsilon is not None
+        (epsilon,) = {job.epsilon for job in cell.trials}
+        assert all(job.dataset == cell.tuned_on.facts for job in cell.trials)
+        assert cell.tuned_on.users == 100 < cell.dataset.users
+        if math.isinf(cell.epsilon):
+            assert epsilon == math.inf
+        else:
+            ratio = mu_of(epsilon, 1e-6) / mu_of(cell.epsilon, 1e-6)
+            assert math.isclose(ratio, cell.dataset.users / 100, rel_tol=1e-5)
+    rows: dict[str, Any] = {}
+    for _ in range(2):
+        cells = cells_of(experiment, rows)
+        rows |= {job.key: synthetic_row(job) for cell in cells for job in cell.trials}
+    for cell in cells_of(experiment, rows):
+        assert {(job.epsilon, job.dataset["synthetic"]) for job in cell.runs} == {
+            (cell.epsilon, "few")
+        }
+        assert all(job.dataset == cell.dataset.facts for job in cell.runs)
+
+
+def test_more_users_than_there_are_are_not_made_for_trials() -> None:
+    text = IN_STAGES.replace("tuned_at = [1, inf]", "tuned_users = 1_000_000")
+    for cell in cells_of(parse_experiment("mine", text), {}):
+        assert {job.epsilon for job in cell.trials} == {cell.epsilon}
+        assert cell.tuned_on is cell.dataset

@@ -103,6 +103,11 @@ algorithm = "user-mean"
             "steps",
         ),
         (GOOD + "tuned_at = [2, 1]\n", "tuned_at"),
+        (GOOD + "tuned_users = 0\n", "tuned_users"),
+        (
+            GOOD.replace('synthetic = "few"', 'name = "jester"') + "tuned_users = 500\n",
+            "tuned_users goes with synthetic datasets only",
+        ),
         (GOOD + 'like = "nobody"\n', "no method has the label 'nobody'"),
         (changed("rounds = 4", 'nuclear_norm = "twice truth"'), "nuclear_norm='twice truth'"),
         (changed("rounds = 4", 'rounds = "truth"'), "rounds='truth'"),

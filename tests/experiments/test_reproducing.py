@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ from tests.support.small_experiment import LISTS, TEXT, small, synthetic_row
 from tacit.errors import ConfigError, DataError
 from tacit.evaluation import ExactPopularity, rank_new_users
 from tacit.reporting.tables import markdown_text
-from tacit.research.experiments import Options, parse_experiment, pool, reproduce
+from tacit.research.experiments import Options, parse_experiment, pool, read_experiment, reproduce
 from tacit.research.experiments.jobs import Job, cells_of
 from tacit.research.experiments.pool import Crew, crew_for
 from tacit.research.experiments.preparing import prepare
 from tacit.research.experiments.running import run_job
-from tacit.research.experiments.spec import OPEN_RATINGS
+from tacit.research.experiments.spec import OPEN_RATINGS, Quick
 from tacit.research.experiments.store import RunStore
 from tacit.research.experiments.summary import points_of
 
@@ -105,7 +106,24 @@ def test_a_quick_look_is_kept_apart(tmp_path: Path, tried: list[Job]) -> None:
     found = reproduce(small(), Options(runs=tmp_path, quick=True))
     assert {path.stem for path in found.files} == {"small-quick"}
     assert {job.draw for job in tried} == {0}
-    assert "tacit reproduce small --quick" in (tmp_path / "small-quick.md").read_text()
+    page = (tmp_path / "small-quick.md").read_text()
+    assert "tacit reproduce small --quick" in page
+    assert "**A quick form: 1 draw" in page
+    quick = replace(small(), quick=Quick(users=10)).made_quick()
+    assert all(one.label.endswith("(here 10 users)") for one in quick.datasets if one.synthetic)
+    assert "A quick form" not in markdown_text(small(), [], "", ())
+
+
+def test_the_command_names_the_folders_and_a_file_of_ones_own(
+    tmp_path: Path, tried: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text(TEXT)
+    reproduce(read_experiment("mine.toml"), Options(runs=Path("kept"), output=Path("out")))
+    page = Path("out/mine.md").read_text()
+    assert "`tacit reproduce mine.toml --output out --runs kept`" in page
+    with pytest.raises(ConfigError, match=r"other\.toml: cannot be read: No such file"):
+        read_experiment("other.toml")
 
 
 def test_what_is_not_here_is_left_out_and_said(

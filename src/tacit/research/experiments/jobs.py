@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
+from tacit.accounting.budget import epsilon_of, mu_of
 from tacit.fitting.fit import automatic
 from tacit.research.experiments.spec import (
     AUTOMATIC,
@@ -14,6 +16,7 @@ from tacit.research.experiments.spec import (
     Experiment,
     MethodChoice,
     points_of_grid,
+    smaller,
 )
 
 __all__ = ["REVISIONS", "SCHEMA", "Cell", "Job", "cells_of"]
@@ -21,7 +24,7 @@ __all__ = ["REVISIONS", "SCHEMA", "Cell", "Job", "cells_of"]
 SCHEMA: Final = 1
 """Of a stored row; a change of what rows mean raises it, and everything is computed anew."""
 
-REVISIONS: Final[Mapping[str, int]] = {"latent-factors": 5, "moments": 2}
+REVISIONS: Final[Mapping[str, int]] = {"latent-factors": 7, "moments": 2}
 """Of algorithms that learn otherwise than they did when first runs were kept.
 
 A change that moves results, at the same settings, raises the number of its algorithm; runs of an
@@ -104,6 +107,11 @@ class Cell:
     trials: tuple[Job, ...]
     runs: tuple[Job, ...]
 
+    @property
+    def tuned_on(self) -> DatasetChoice:
+        """The dataset of its trials: its own, or one of fewer users."""
+        return smaller(self.dataset, self.method.tuned_users)
+
 
 def cells_of(experiment: Experiment, rows: Mapping[str, Row]) -> list[Cell]:
     """Expand an experiment into cells, as far as settings are known from the rows so far."""
@@ -132,7 +140,7 @@ def _cell(
     }
     part: dict[str, Any] = {
         **common,
-        "epsilon": method.tuning_epsilon(epsilon),
+        **_trial_size(experiment, dataset, method, epsilon),
         "role": "trial",
         "kept_out": round(experiment.draws * dataset.test_share, 9),
         "validation": experiment.validation_share,
@@ -142,6 +150,21 @@ def _cell(
     draws = range(experiment.draws_of(method) if settings is not None else 0)
     runs = (Job(settings=settings or {}, draw=draw, ranking=ranking, **common) for draw in draws)
     return Cell(dataset, method, epsilon, trials, tuple(runs))
+
+
+def _trial_size(
+    experiment: Experiment, dataset: DatasetChoice, method: MethodChoice, epsilon: float | None
+) -> dict[str, Any]:
+    """Return the dataset and the epsilon of trials.
+
+    With fewer users, noise of m'/m of the sd leaves the signal-to-noise ratio of sums as it is: mu
+    is m/m' times as large.
+    """
+    at, part = method.tuning_epsilon(epsilon), smaller(dataset, method.tuned_users)
+    if part.users < dataset.users and at is not None and math.isfinite(at):
+        mu = mu_of(at, experiment.delta) * dataset.users / part.users
+        at = float(f"{epsilon_of(mu, experiment.delta):.6g}")
+    return {"dataset": part.facts, "epsilon": at}
 
 
 def _algorithm(method: MethodChoice) -> str:

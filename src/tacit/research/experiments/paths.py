@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from tacit._validate import one_of, refuse
 from tacit.errors import ConfigError
 
-__all__ = ["experiment_names", "experiment_text", "full_name", "results_folder"]
+__all__ = ["experiment_names", "experiment_text", "file_text", "full_name", "results_folder"]
 
 _PACKAGED = Path(__file__).parent / "files"
 _CHECKOUT = Path(__file__).parents[4]
@@ -48,8 +49,22 @@ def experiment_text(name: str) -> str:
     """
     names = experiment_names()
     if name not in names:
-        raise ConfigError(f"experiment {name!r}: expected one of {', '.join(names)}")
+        known = one_of(name, names)
+        refuse("experiment", name, f"a file of your own whose name ends in .toml, or {known}")
     return (_folder() / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def file_text(path: Path) -> str:
+    """The text of a file of one's own.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise ConfigError(f"{path}: cannot be read: {reason}") from None
 
 
 def results_folder(name: str) -> Path:

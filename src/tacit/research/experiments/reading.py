@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import fields as fields_of
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 from tacit.accounting.budget import Accounting, Neighbours
@@ -13,7 +14,7 @@ from tacit.datasets.synthetic import Kind
 from tacit.errors import ConfigError
 from tacit.fitting.fit import automatic
 from tacit.research.experiments.guides import BOUNDS
-from tacit.research.experiments.paths import experiment_text, full_name
+from tacit.research.experiments.paths import experiment_text, file_text, full_name
 from tacit.research.experiments.spec import (
     AUTOMATIC,
     MEASURES,
@@ -40,11 +41,14 @@ _OF_TRUTH = ("nuclear_norm", "row_norm")
 
 
 def read_experiment(name: str) -> Experiment:
-    """Read an experiment by its name.
+    """Read an experiment by its name, or from a TOML file of one's own.
 
     Raises:
-        ConfigError: there is none, or its file is not sound.
+        ConfigError: there is none, or its file cannot be used.
     """
+    if name.endswith(".toml"):
+        path = Path(name)
+        return replace(parse_experiment(path.stem, file_text(path)), file=name)
     name = full_name(name)
     return parse_experiment(name, experiment_text(name))
 
@@ -166,6 +170,7 @@ def _method(fields: Fields, algorithm: str, cap: Any) -> MethodChoice:
         grid=grids[0] if grids else {},
         later_grids=grids[1:],
         tuned_at=fields.numbers("tuned_at", 1e-9, None),
+        tuned_users=fields.whole("tuned_users", 1, 10_000_000_000, None),
         epsilons=fields.numbers("epsilons", 1e-9, None),
         draws=fields.whole("draws", 1, 1000, None),
         accounting=fields.word("accounting", tuple(Accounting), "exact"),
@@ -280,6 +285,10 @@ def _check_together(experiment: Experiment, where: str) -> None:
     if experiment.leader is not None and experiment.measure in (*RANKING, *NEW_USERS):
         raise ConfigError(f"{where}: a leader is who has the least error; measure rmse or mae")
     _check_lists(experiment, where)
+    if any(method.tuned_users for method in experiment.methods) and not all(
+        dataset.synthetic for dataset in experiment.datasets
+    ):
+        raise ConfigError(f"{where}: tuned_users goes with synthetic datasets only")
     whole = experiment.measure == "frobenius"
     tuned = any(method.grid for method in experiment.methods)
     for dataset in experiment.datasets:

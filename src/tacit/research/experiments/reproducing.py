@@ -147,12 +147,13 @@ def _fewer(own: int | None, asked: int) -> int:
 
 def _command(experiment: Experiment, options: Options) -> str:
     """Return the command that makes the same again."""
-    words = ["tacit", "reproduce", experiment.name]
+    words = ["tacit", "reproduce", experiment.file or experiment.name]
     if options.draws is not None:
         words += ["--draws", str(options.draws)]
     words += ["--quick"] * options.quick + ["--stored"] * options.stored
-    if options.output is not None and not options.output.is_absolute():
-        words += ["--output", str(options.output)]
+    for option, folder in (("--output", options.output), ("--runs", options.runs)):
+        if folder is not None and not folder.is_absolute():
+            words += [option, str(folder)]
     return shlex.join(words)
 
 
@@ -210,12 +211,9 @@ def _compute(
 ) -> None:
     """Compute the trials or the runs that are missing, dataset by dataset."""
     missing = _missing(experiment, store.rows, stage, retry)
-    done, total = 0, sum(map(len, missing.values()))
-    waiting = {job.key: job for jobs in missing.values() for job in jobs}
-    for dataset in experiment.datasets:
-        jobs = missing[dataset.identity]
-        if not jobs:
-            continue
+    waiting = {job.key: job for _, jobs in missing for job in jobs}
+    done, total = 0, len(waiting)
+    for dataset, jobs in missing:
         crew = crew_for(dataset)
         progress(done, total, expected_seconds(waiting.values(), store.rows) / crew.workers)
         with closing(run_jobs(dataset, jobs, crew, experiment.wall_seconds)) as rows:
@@ -227,20 +225,25 @@ def _compute(
                 progress(done, total, left / crew.workers)
 
 
-def _missing(experiment: Experiment, rows: Rows, stage: str, retry: bool) -> dict[str, list[Job]]:
+def _missing(
+    experiment: Experiment, rows: Rows, stage: str, retry: bool
+) -> list[tuple[DatasetChoice, list[Job]]]:
     """Return what has to be computed by dataset, each job once, draw by draw."""
-    found: dict[str, dict[str, Job]] = {one.identity: {} for one in experiment.datasets}
-    here = {one.identity for one in experiment.datasets if not _absence(one)}
+    found: dict[str, tuple[DatasetChoice, dict[str, Job]]] = {}
     for cell in cells_of(experiment, rows):
+        if _absence(cell.dataset):
+            continue
+        dataset = cell.dataset if stage == "runs" else cell.tuned_on
+        _, jobs = found.setdefault(dataset.identity, (dataset, {}))
         for job in getattr(cell, stage):
             row = rows.get(job.key)
-            again = row is None or (retry and row["status"] == "failed")
-            if again and cell.dataset.identity in here:
-                found[cell.dataset.identity][job.key] = job
-    return {
-        identity: sorted(jobs.values(), key=lambda job: job.draw)
-        for identity, jobs in found.items()
-    }
+            if row is None or (retry and row["status"] == "failed"):
+                jobs[job.key] = job
+    return [
+        (dataset, sorted(jobs.values(), key=lambda job: job.draw))
+        for dataset, jobs in found.values()
+        if jobs
+    ]
 
 
 def _write(

@@ -32,26 +32,31 @@ __all__ = ["Simulated", "check_simulation", "family_tastes", "simulate"]
 
 _MOST_RATINGS = 20_000_000
 _HELD_OUT = 0.05
-_STEPS = ("draw ratings", "fit", "fit without noise", "measure")
+_STEPS = ("draw ratings", "fit", "fit without noise", "fit the default", "measure")
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """RMSE on held-out synthetic ratings, and what the forecast for this family says."""
+    """RMSE on held-out synthetic ratings, and what the forecast for this family says.
+
+    `rmse` and `without_noise` are of `Moments`, which the forecast is about; `default` is of what
+    `tacit.fit` does with this budget if no algorithm is named, if that was asked for.
+    """
 
     family: str
     own_mean: float
     rmse: float
     without_noise: float
+    default: float | None
     forecast_own_mean: float
     forecast_rmse: float
     forecast_without_noise: float
 
     @property
     def gain(self) -> float:
-        """The measured gain over one's own mean."""
+        """The measured gain over the user mean."""
         return 1 - self.rmse / self.own_mean
 
     @property
@@ -59,15 +64,26 @@ class Simulated:
         """The gain by formula."""
         return 1 - self.forecast_rmse / self.forecast_own_mean
 
+    @property
+    def default_gain(self) -> float | None:
+        """The measured gain of the default over the user mean."""
+        return None if self.default is None else 1 - self.default / self.own_mean
+
     def to_json(self) -> dict[str, Any]:
         """Return everything with stable keys."""
-        return asdict(self) | {"gain": self.gain, "forecast_gain": self.forecast_gain}
+        gains = {"gain": self.gain, "default_gain": self.default_gain}
+        return asdict(self) | gains | {"forecast_gain": self.forecast_gain}
 
 
 def simulate(
-    case: Case, family: str, *, seed: int = 0, progress: Progress = lambda _step: None
+    case: Case,
+    family: str,
+    *,
+    seed: int = 0,
+    with_default: bool = True,
+    progress: Progress = lambda _step: None,
 ) -> Simulated:
-    """Draw a synthetic family of this size, fit `Moments` with noise and without, and measure.
+    """Draw a synthetic family of this size, fit `Moments` and the default to it, and measure.
 
     The range of ratings is the case's; its tastes are the family's. A family that is too large to
     draw is refused: noise is smaller the more users there are, so a smaller one would not do.
@@ -81,12 +97,15 @@ def simulate(
     progress(_STEPS[2])
     free = fit(train, Moments(), budget=None)
     progress(_STEPS[3])
+    default = fit(train, budget=case.budget) if with_default else None
+    progress(_STEPS[4])
     expected, without = forecast(case), forecast(replace(case, budget=None))
     return Simulated(
         family,
         user_mean_accuracy(train, test).rmse,
         evaluate(model, train, test).rmse,
         evaluate(free, train, test).rmse,
+        evaluate(default, train, test).rmse if default else None,
         expected.own_mean,
         expected.rmse,
         without.rmse,

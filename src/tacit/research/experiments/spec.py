@@ -27,6 +27,7 @@ __all__ = [
     "epsilon_text",
     "multiple_of_truth",
     "points_of_grid",
+    "smaller",
 ]
 
 AUTOMATIC: Final = "automatic"
@@ -138,6 +139,8 @@ class MethodChoice:
         later_grids: settings that are tuned after those, one grid after the other, with the best
             of the earlier ones kept.
         tuned_at: epsilons that settings are tuned at, the nearest for each; None: at every one.
+        tuned_users: how many users of a synthetic dataset settings are tuned with, and with less
+            noise in proportion: sums and noise then compare as they do with all of them. None: all.
         epsilons: None: those of the experiment.
         draws: None: those of the experiment.
         accounting: "exact" or "paper".
@@ -150,6 +153,7 @@ class MethodChoice:
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     later_grids: tuple[Mapping[str, tuple[Any, ...]], ...] = ()
     tuned_at: tuple[float, ...] | None = None
+    tuned_users: int | None = None
     epsilons: tuple[float, ...] | None = None
     draws: int | None = None
     accounting: str = "exact"
@@ -219,6 +223,7 @@ class Experiment:
         guides: rates of the theory.
         leader: the label of the method that ought to lead everywhere, if that is claimed.
         quick: how to make it small.
+        file: the file of one's own that it was read from; empty for one that is known by its name.
     """
 
     name: str
@@ -237,6 +242,7 @@ class Experiment:
     guides: tuple[Guide, ...] = ()
     leader: str | None = None
     quick: Quick = Quick()
+    file: str = ""
 
     def epsilons_of(self, method: MethodChoice) -> tuple[float | None, ...]:
         """Return the epsilons a method is run at; None for one that knows no budget."""
@@ -253,12 +259,25 @@ class Experiment:
         return replace(
             self,
             name=f"{self.name}-quick",
-            title=f"{self.title} (quick look)",
+            title=f"{self.title} (quick form)",
+            about=f"{self._quick_note()} {self.about}",
             draws=min(self.draws, self.quick.draws),
             epsilons=self.quick.epsilons or self.epsilons,
-            datasets=tuple(_smaller(dataset, self.quick.users) for dataset in self.datasets),
+            datasets=tuple(smaller(dataset, self.quick.users) for dataset in self.datasets),
             methods=tuple(_middle_of_grid(method) for method in self.methods),
         )
+
+    def _quick_note(self) -> str:
+        """Say how the small form differs from what `about` describes."""
+        least = min(self.draws, self.quick.draws)
+        changes = ["1 draw" if least == 1 else f"{least} draws"]
+        if self.quick.epsilons is not None:
+            changes.append(f"epsilon {', '.join(map(epsilon_text, self.quick.epsilons))}")
+        if self.quick.users is not None:
+            changes.append(f"at most {self.quick.users:,} users of synthetic data")
+        if any(method.grid for method in self.methods):
+            changes.append("nothing tuned: the middle of each grid")
+        return f"**A quick form: {'; '.join(changes)}.** What follows describes the whole one."
 
 
 def points_of_grid(
@@ -286,10 +305,12 @@ def epsilon_text(epsilon: float | None) -> str:
     return "no privacy" if math.isinf(epsilon) else f"{epsilon:g}"
 
 
-def _smaller(dataset: DatasetChoice, users: int | None) -> DatasetChoice:
+def smaller(dataset: DatasetChoice, users: int | None) -> DatasetChoice:
+    """Return synthetic ratings of at most so many users; others as they are."""
     if users is None or not dataset.synthetic or dataset.users <= users:
         return dataset
-    return replace(dataset, parameters={**dataset.parameters, "users": users})
+    label = f"{dataset.label} (here {users:,} users)"
+    return replace(dataset, label=label, parameters={**dataset.parameters, "users": users})
 
 
 def _middle_of_grid(method: MethodChoice) -> MethodChoice:
@@ -297,4 +318,6 @@ def _middle_of_grid(method: MethodChoice) -> MethodChoice:
         name: values[len(values) // 2] for grid in method.grids for name, values in grid.items()
     }
     settings = {**method.settings, **middle}
-    return replace(method, settings=settings, grid={}, later_grids=(), tuned_at=None)
+    return replace(
+        method, settings=settings, grid={}, later_grids=(), tuned_at=None, tuned_users=None
+    )

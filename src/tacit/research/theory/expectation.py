@@ -12,7 +12,7 @@ __all__ = ["STARTS_FROM_MOMENTS", "Expectation", "UsersNeeded", "about", "expect
 
 STARTS_FROM_MOMENTS: Final = (
     "This is a forecast of Moments. The default method, LatentFactors, starts from its releases; "
-    "where we measured both on noisy ratings, its RMSE was from 5 % below to 1 % above."
+    "where we measured both on noisy ratings, its RMSE was below, or up to 1.2 % above."
 )
 """What the figures are of; measured in docs/results/leaderboard.md and docs/benchmarks.md."""
 
@@ -52,7 +52,7 @@ class Expectation:
         private, free = self.private, self.without_noise
         return (
             f"Expect RMSE about {private.rmse:.3g} (Moments) against {private.own_mean:.3g} of "
-            f"one's own mean ({_change(private.gain)}); without privacy about {free.rmse:.3g}. "
+            f"the user mean ({_change(private.gain)}); without privacy about {free.rmse:.3g}. "
             f"{self._reason()}"
         )
 
@@ -61,7 +61,7 @@ class Expectation:
         needed, users = self.needed, self.case.users
         if self.without_noise.gain < _SLIGHT:
             return (
-                "Even without privacy there is next to nothing to gain: one's own mean will do. "
+                "Even without privacy there is next to nothing to gain: the user mean will do. "
                 "More ratings a user would help."
             )
         if not _reached(users, needed.item_effects):

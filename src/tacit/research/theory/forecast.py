@@ -35,7 +35,7 @@ class Forecast:
     """What to expect of a fit, and the noise that it follows from.
 
     Attributes:
-        own_mean: the RMSE of predicting each user's own mean.
+        own_mean: the RMSE of predicting the user mean.
         biases: that of user and item bias, learned without noise and without latent factors.
         rmse: that of `Moments` with this budget.
         item_effects: how much of the item effects is learned, as a part of their variance.
@@ -54,7 +54,7 @@ class Forecast:
 
     @property
     def gain(self) -> float:
-        """How much smaller the RMSE is than that of one's own mean, as a part of it."""
+        """How much smaller the RMSE is than that of the user mean, as a part of it."""
         return 1 - self.rmse / self.own_mean
 
 
@@ -155,7 +155,7 @@ def ridge_errors(lengths: Floats, known: Regression, bias: tuple[float, float]) 
 
 
 def _without(case: Case, audience: Audience) -> tuple[float, float]:
-    """Return the RMSE of one's own mean, and of user and item bias without noise."""
+    """Return the RMSE of the user mean, and of user and item bias without noise."""
     tastes, lengths = case.tastes, audience.lengths
     own = _rmse(audience, tastes.within * (1 + 1 / lengths))
     free = replace(case, budget=None)

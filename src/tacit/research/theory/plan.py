@@ -71,7 +71,7 @@ class Plan:
 
     @property
     def zero_rmse(self) -> float:
-        """The largest RMSE of predicting nothing but a user's own mean."""
+        """The largest RMSE of predicting nothing but the user mean."""
         return math.sqrt(zero_error(self.problem))
 
     def notes(self) -> list[str]:
@@ -231,7 +231,7 @@ def _notes(plan: Plan) -> list[str]:
     notes.append(f"By Remark 6 of the paper these bounds prefer {name}: {plan.verdict.reason}.")
     if not plan.verdict.useful:
         notes.append(
-            "That bound for all ratings is no better than predicting a user's own mean: here the "
+            "That bound for all ratings is no better than predicting the user mean: here the "
             "theory promises nothing."
         )
     if problem.delta >= 1 / problem.users:
