@@ -40,7 +40,7 @@ test-all: test test-slow test-extras test-lenskit
 
 # Thousands of small changes of the trust zone and the accounts; about an hour of one core. What is
 # known from an earlier run is in build/mutants and is not run again.
-mutants: $(READY)
+mutants: $(READY) test
 	PYTHONPATH=. $(BIN)/python -m tests.mutants.systematic
 	PYTHONPATH=. $(BIN)/python -m tests.mutants.report
 
@@ -59,7 +59,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/methods.py --users 50000
 	$(BIN)/python benchmarks/web.py
 
-# Seconds: the ratios to peers that must hold, with wide margins.
+# A quarter of a minute: the ratios to peers that must hold, with wider margins; what fails is measured three times.
 bench-quick: $(READY)
 	$(BIN)/python benchmarks/ratios.py --quick
 

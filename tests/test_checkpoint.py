@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.fitting.booked import digest_of_budget
 from tacit.trusted import mechanism as mechanism_module
 from tacit.trusted.journal import Journal
 from tests.conftest import ratings_for
@@ -124,7 +125,8 @@ def test_a_checkpoint_of_another_fit_is_refused(
 
 
 def test_two_at_once_are_refused(ratings: tacit.Ratings, tmp_path: Path) -> None:
-    holder = Journal(tmp_path, {"ratings": "x"})
+    budget = digest_of_budget(tacit.PrivacyBudget(1.0))
+    holder = Journal(tmp_path, {"ratings": "x", "budget": budget})
     with pytest.raises(tacit.CheckpointError, match="in use"):
         tacit.fit(ratings, CONFIG, epsilon=1.0, checkpoint=tmp_path)
     holder.close()

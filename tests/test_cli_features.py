@@ -75,7 +75,7 @@ def test_tune_uses_features(shell: Shell, folder: Path, monkeypatch: pytest.Monk
             ("fit", "train.csv", "-o", "m", "--epsilon", 1, "--feature", "year"),
             "--feature year: it",
         ),
-        (("extend", "train.csv", "new.csv", "-o", "m"), "not a sound model file"),
+        (("extend", "train.csv", "new.csv", "-o", "m"), "not a valid model file"),
         (("extend", "train.csv", "new.csv", "-o", "new.csv"), "--output"),
     ],
 )

@@ -54,7 +54,10 @@ def test_fit_recommend_predict_and_evaluate(shell: Shell, folder: Path, tmp_path
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--implicit", "--rating-range", 1, 5), "rating_range=(1.0, 5.0) with implicit=True"),
+        (
+            ("--implicit", "--rating-range", 1, 5),
+            "--rating-range (1.0, 5.0): interactions (implicit)",
+        ),
         (("--implicit", "--algorithm", "svd"), "svd: it learns from ratings"),
         (("--algorithm", "interactions", "--rating-range", 1, 5), "read them with implicit=True"),
         ((), "--rating-range LO HI, or --implicit"),

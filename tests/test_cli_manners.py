@@ -50,6 +50,8 @@ def prepared(place: Path) -> None:
     rows = pl.DataFrame({"item": range(60), "title": [f"Film {k}" for k in range(60)]})
     rows = rows.with_columns(genre=pl.Series([genre[k % 2] for k in range(60)]))
     rows.write_csv(place / "genres.csv")
+    rows = [f"{user},{item},4,{20 * user + item}" for user in range(20) for item in range(20)]
+    (place / "log.csv").write_text("user,item,stars,timestamp\n" + "\n".join(rows) + "\n")
     (place / "new-items.csv").write_text("item,title,genre\n900,New Film,space\n")
 
 

@@ -88,9 +88,9 @@ BAD = {
     "train": ((*NEW, "--train", "fit.csv"), "leave out --train"),
     "test": ((*NEW, "--test", "fit.csv"), "leave out --test"),
     "length": ((*NEW, "--k", "5"), "leave out --k"),
-    "seed": ((*NEW, "--seed", "-1"), "seed=-1"),
-    "liked": ((*NEW, "--liked", "9"), "relevant=9"),
-    "order": ((*NEW, "--by", "taste"), "by='taste': expected 'rating' or 'choice'"),
+    "seed": ((*NEW, "--seed", "-1"), "--seed -1"),
+    "liked": ((*NEW, "--liked", "9"), "--relevant 9"),
+    "order": ((*NEW, "--by", "taste"), "--by 'taste': expected 'rating' or 'choice'"),
     "order alone": (
         ("--train", "fit.csv", "--test", "new.csv", "--by", "choice"),
         "--by goes with",

@@ -51,7 +51,7 @@ def test_a_plan_is_short_and_says_what_matters(plan: Run) -> None:
     for words in (
         "500,000 x 400", "by rule", "7071", "4.472", "Thm. 3.2", "Cor. 3.1", "Thm. B.3",
         "10,836", "8,305", "1.30", "1.85", "prefer SVD", "up to constants", "loose",
-        "One's own mean", "latent factors found", "users needed",
+        "User mean", "latent factors found", "users needed",
     ):  # fmt: skip
         assert words in out, words
     assert "Table 1" not in out
@@ -61,9 +61,7 @@ def test_a_plan_is_short_and_says_what_matters(plan: Run) -> None:
 def test_the_headline_is_the_forecast_of_moments_and_comes_first(plan: Run) -> None:
     _, out, _ = plan(*ASKED)
     head = " ".join(out.split("\n\n")[0].split())
-    assert head.startswith(
-        "Expect RMSE about 0.399 (Moments) against 0.494 of one's own mean (-19."
-    )
+    assert head.startswith("Expect RMSE about 0.399 (Moments) against 0.494 of the user mean (-19.")
     assert "without privacy about 0.399" in head
     assert "item means only" in head
 
@@ -71,6 +69,7 @@ def test_the_headline_is_the_forecast_of_moments_and_comes_first(plan: Run) -> N
 def test_it_says_which_method_is_forecast(plan: Run) -> None:
     words = " ".join(plan(*ASKED)[1].split())
     assert STARTS_FROM_MOMENTS in words
+    assert "Moments 0.3992 0.3987 its gain over the user mean" in words
     assert "Default method" not in words
     assert json.loads(plan(*ASKED, "--json")[1])["expected"]["method"] == "moments"
 
@@ -100,9 +99,12 @@ def test_a_simulation_stands_beside_the_forecast(plan: Run) -> None:
     code, out, _ = plan(*size, "--simulate", "few")
     assert code == 0
     assert "synthetic, few: RMSE" in out
+    assert "Gain of the default" in out
     found = json.loads(plan(*size, "--simulate", "few", "--json")[1])["simulated"]
     assert found["family"] == "few"
     assert found["gain"] == pytest.approx(found["forecast_gain"], abs=0.03)
+    assert found["default_gain"] == pytest.approx(1 - found["default"] / found["own_mean"])
+    assert found["default_gain"] == pytest.approx(found["gain"], abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def test_plot(plan: Run, tmp_path: Path, name: str, start: bytes) -> None:
     if name.endswith("svg"):
         plan(*ASKED, "--plot", tmp_path / name)
         assert (tmp_path / name).read_bytes() == first
-        for words in ("epsilon", "exact, replace", "Thm. B.3", "500,000 users", "own mean"):
+        for words in ("epsilon", "exact, replace", "Thm. B.3", "500,000 users", "user mean"):
             assert words in first.decode()
 
 

@@ -155,7 +155,7 @@ def test_passwords(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
         (("sign", "m.tacit", "--key", "key.public.pem"), "is a public key"),
         (("sign", "m.tacit", "--key", "key.pem", "-o", "m.tacit"), "is an input too"),
         (("sign", "none.tacit", "--key", "key.pem"), "none.tacit cannot be read"),
-        (("sign", "key.pem", "--key", "key.pem"), "not a sound model"),
+        (("sign", "key.pem", "--key", "key.pem"), "not a valid model"),
         (("verify", "m.tacit", "--signature", "x"), "give --key too"),
         (("verify", "m.tacit", "--key", "key.pem"), "is a private key"),
         (("verify", "m.tacit", "--key", "none.pem"), "none.pem cannot be read"),

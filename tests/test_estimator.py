@@ -31,7 +31,9 @@ def test_an_algorithm_by_name_by_class_and_by_config() -> None:
 
 @pytest.mark.parametrize("given", ["alss", 5, [tacit.ALS()], int, {"rounds": 3}])
 def test_what_is_no_algorithm_is_told_what_to_write(given: Any) -> None:
-    with pytest.raises(ConfigError, match=r"expected a config such as .* latent-factors, moments"):
+    with pytest.raises(
+        ConfigError, match=r"expected (one of|a config such as .*:) latent-factors, moments"
+    ):
         tacit.fit(ratings_for(0), given, epsilon=1.0)
 
 

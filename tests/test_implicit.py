@@ -100,7 +100,9 @@ class TestReading:
 
     def test_ratings_where_there_are_none_are_refused(self) -> None:
         pair = (self.USERS, self.THINGS)
-        with pytest.raises(tacit.ConfigError, match=r"rating_range=\(1, 5\) with implicit=True"):
+        with pytest.raises(
+            tacit.ConfigError, match=r"rating_range=\(1, 5\): interactions \(implicit\)"
+        ):
             tacit.Ratings.from_arrays(*pair, rating_range=(1, 5), implicit=True)
         with pytest.raises(tacit.ConfigError, match="rating_range=None; give"):
             tacit.Ratings.from_arrays(*pair)

@@ -54,7 +54,7 @@ def loads(path: Path) -> bool:
     try:
         tacit.load(path)
     except tacit.ModelFileError as error:
-        return "digest" not in str(error) and "not a sound model file" not in str(error)
+        return "digest" not in str(error) and "not a valid model file" not in str(error)
     return True
 
 

@@ -269,7 +269,7 @@ def test_it_says_that_it_is_not_private() -> None:
 def test_what_is_refused() -> None:
     ratings = same_five(users=4, n_items=30, rating=3.0)
     model = Scores(ratings.catalogue, np.zeros((4, 30)))
-    with pytest.raises(DataError, match=r"relevant=3.8: no held-out rating is as high; lower it"):
+    with pytest.raises(DataError, match=r"relevant=3.8: the lowest rating that counts as liked"):
         rank_new_users(model, ratings)
     assert rank_new_users(model, ratings, relevant=3).users == 4
     for wrong in (1, 6, "4", float("nan"), True):

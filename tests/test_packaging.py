@@ -9,8 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import tacit
+from tacit.cli import app
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -108,3 +110,22 @@ def test_the_container_copies_what_there_is() -> None:
     for name in copied:
         assert (ROOT / name).exists(), name
         assert f"!{name.removeprefix('./')}" in kept, name
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
+    for pattern in built["build"]["targets"]["wheel"]["include"]:
+        assert pattern.split("/")[1] in copied, f"the wheel of the container has no {pattern}"
+
+
+def test_the_commands_of_the_container_exist() -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    found = re.findall(r"\btacit (synth|fit|recommend|evaluate) ([^&>\n]*)", text)
+    assert {verb for verb, _ in found} == {"synth", "fit", "recommend", "evaluate"}
+    for verb, rest in found:
+        told = CliRunner().invoke(app, [verb, "--help"]).output
+        for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest):
+            assert option in told, f"tacit {verb} has no {option}"
+
+
+def test_versions_of_python_are_those_that_are_allowed() -> None:
+    named = [each.rpartition(" ")[2] for each in PROJECT["classifiers"] if ":: 3." in each]
+    assert named == ["3.11", "3.12", "3.13", "3.14"]
+    assert PROJECT["requires-python"] == f">={named[0]}"

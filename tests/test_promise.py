@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,18 @@ import tacit
 from tacit.accounting.budget import epsilon_of, mu_of
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Entry
-from tacit.accounting.promise import Grade, grade_of, percent, promise, two_lists, weakness
+from tacit.accounting.promise import (
+    Grade,
+    grade_of,
+    percent,
+    promise,
+    rounded_up,
+    two_lists,
+    weakness,
+)
+from tacit.cli import main
+from tacit.reporting.card import model_card
+from tacit.reporting.html import write_report
 from tests.conftest import named, ratings_for
 from tests.test_model_file import rewritten
 
@@ -262,3 +274,63 @@ class TestWarnings:
 
     def test_a_better_promise_has_no_weakness(self) -> None:
         assert weakness(budget_of(5.0), mu_of(5.0, 1e-6)) == ""
+
+
+def test_a_refit_counts_earlier_refits_and_says_so() -> None:
+    budget = budget_of(1.0)
+    alone, refit = promise(budget, budget.mu), promise(budget, budget.mu, refit=True)
+    (others,) = set(alone) - set(refit)
+    (but_earlier,) = set(refit) - set(alone)
+    assert others == "Not covered: other models fitted to the same ratings; their costs add up."
+    assert "the earlier refits that it uses, which are counted in epsilon" in but_earlier
+
+
+class TestNumbersThatArePrinted:
+    """A promise is printed to its last digit, and a cost is never printed as less than it is."""
+
+    @pytest.mark.parametrize("digits", [3, 4, 6])
+    def test_costs_are_rounded_up_and_not_far(self, digits: int) -> None:
+        for cost in np.geomspace(1e-9, 149.0, 400):
+            said = float(rounded_up(float(cost), digits))
+            assert cost <= said <= cost * (1 + 10.0 ** (1 - digits)), cost
+
+    def test_what_has_few_digits_stays_as_it_is(self) -> None:
+        assert [rounded_up(cost) for cost in (0.0, 1.0, 0.5, 4.25, 1e-5)] == [
+            "0", "1", "0.5", "4.25", "1e-05",
+        ]  # fmt: skip
+        assert rounded_up(math.inf) == "inf"
+
+    def test_there_are_as_many_digits_as_asked_for(self) -> None:
+        third = 1 / 3
+        assert [rounded_up(third), rounded_up(10 * third), rounded_up(third / 1e5)] == [
+            "0.333334", "3.33334", "3.33334e-06",
+        ]  # fmt: skip
+        assert [rounded_up(third, digits) for digits in (2, 4)] == ["0.34", "0.3334"]
+
+    def test_a_certificate_lists_costs_with_four_digits(self) -> None:
+        entry = Entry(named("a sum"), 1.0, 3.0)
+        text = Certificate(budget_of(2.0), (entry,), {}).text()
+        assert "noise sd 3, mu 0.3334\n" in text
+        assert "mu = 0.333334, which is epsilon = " in text
+
+    def test_no_page_says_a_smaller_epsilon(
+        self,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """1.0004 was "1" on the report, and 1.0000004 in verify, the card and the book."""
+        for epsilon in (1.0004, 1.0000004):
+            model = tacit.fit(ratings_for(0), tacit.SVD(rank=1), epsilon=epsilon, delta=1e-4)
+            path = tmp_path / f"{epsilon}.tacit"
+            model.save(path)
+            monkeypatch.setattr(sys, "argv", ["tacit", "verify", str(path)])
+            with pytest.raises(SystemExit):
+                main()
+            said = capsys.readouterr().out
+            assert f"{epsilon!r} is claimed" in said
+            assert f"epsilon={epsilon!r}" in repr(model)
+            assert f"| {epsilon!r} |" in model_card(model, "A model")
+            page = tmp_path / f"{epsilon}.html"
+            write_report(page, model=model, accuracies=[], person={}, recommendations=[])
+            assert f"<b>{epsilon!r}</b>" in page.read_text()

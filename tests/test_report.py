@@ -8,6 +8,7 @@ import pytest
 from tacit.accounting.budget import PrivacyBudget, Sensitivity
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Ledger
+from tacit.accounting.promise import rounded_up
 from tacit.data.catalogue import Catalogue
 from tacit.evaluation import (
     Accuracy,
@@ -151,9 +152,9 @@ def test_the_promise_is_told_in_full(page):
 def test_every_release_is_listed_with_its_cost(page):
     certificate = model_of(PrivacyBudget(epsilon=1.25, delta=1e-6)).certificate
     for entry in certificate.releases:
-        row = f"{entry.name} {entry.sensitivity:.4g} {entry.noise_sd:.4g} {entry.mu:.4g}"
+        row = f"{entry.name} {entry.sensitivity:.4g} {entry.noise_sd:.4g} {rounded_up(entry.mu, 4)}"
         assert row in page.words
-    assert f"(costs add as squares) {certificate.mu:.4g}" in page.words
+    assert f"(costs add as squares) {rounded_up(certificate.mu, 4)}" in page.words
     assert "catalogue a <public> file" in page.words
 
 
@@ -204,13 +205,13 @@ def test_warnings_and_algorithm_of_a_certificate_are_shown(tmp_path):
     facts = model.certificate.to_json() | {
         "warnings": ["<mind> this"],
         "algorithm": "frank-wolfe",
-        "settings": {"rounds": 8, "residual_clip": 0.125},
+        "settings": {"rounds": 8, "residual_clip": 0.125, "rank": None},
     }
     model.certificate = SimpleNamespace(to_json=lambda: facts)
     page = Page(written(tmp_path, model=model))
     assert "Warnings <mind> this" in page.words
     assert "frank-wolfe" in page.words
-    assert "rounds 8, residual_clip 0.125" in page.words
+    assert "rounds 8, residual_clip 0.125, rank by rule" in page.words
 
 
 def test_the_page_can_be_read_by_a_screen_reader(page):

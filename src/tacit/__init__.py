@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacit import audit, datasets, engines, errors, evaluation, integrations  # noqa: F401
     from tacit.accounting.budget import Accounting, Neighbours, PrivacyBudget
     from tacit.accounting.certificate import Certificate
     from tacit.algorithms import (
@@ -129,11 +130,14 @@ _HOMES = {
     "tacit.data.store": ("Store",),
     "tacit.fitting.tune": ("tune",),
 }
+_PACKAGES = ("audit", "datasets", "engines", "errors", "evaluation", "integrations")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used, so that importing the package is quick."""
+    """Load a public name or package when it is first used: importing tacit is quick."""
+    if name in _PACKAGES:
+        return import_module(f"tacit.{name}")
     if name == "__version__":
         from importlib.metadata import version
 
@@ -144,4 +148,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted((*__all__, *_PACKAGES))

@@ -6,15 +6,28 @@ bool, Literal, None, tuples, and unions of these. What concerns several fields i
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NoReturn,
+    Self,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from tacit.errors import ConfigError
 
 __all__ = [
-    "Count", "Positive", "Range", "Seed", "Setting", "Validated", "check", "refuse", "settings_of",
+    "Count", "Positive", "Range", "Seed", "Setting", "Validated", "check", "did_you_mean", "one_of",
+    "refuse", "settings_of",
 ]  # fmt: skip
 
 
@@ -113,9 +126,24 @@ def settings_of(config: Any) -> tuple[Setting, ...]:
     return tuple(Setting(field.name, hints[field.name], field.default) for field in fields(config))
 
 
-def refuse(name: str, value: Any, expected: str) -> None:
+def refuse(name: str, value: Any, expected: str) -> NoReturn:
     """Refuse a setting, in the words that all settings share."""
     raise ConfigError(f"{name}={value!r}: expected {expected}")
+
+
+def one_of(value: object, known: Iterable[str]) -> str:
+    """Say which names there are, and which of them is like one that is not among them.
+
+    >>> one_of("frankwolfe", ["moments", "frank-wolfe"])
+    "one of moments, frank-wolfe; did you mean 'frank-wolfe'?"
+    """
+    return f"one of {', '.join(known)}{did_you_mean(value, known)}"
+
+
+def did_you_mean(value: object, known: Iterable[str]) -> str:
+    """Name what comes closest to a name that is not known; nothing if nothing does."""
+    close = get_close_matches(str(value).lower(), list(known), 3)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def check(name: str, value: Any, hint: Any, default: Any = MISSING) -> None:
@@ -127,6 +155,18 @@ def check(name: str, value: Any, hint: Any, default: Any = MISSING) -> None:
 
 class Validated:
     """A frozen dataclass whose fields are checked against their types when it is made."""
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse a setting that there is not, and name those that there are."""
+        config: Any = cls
+        known = [setting.name for setting in settings_of(config)]
+        for name, value in given.items():
+            if name not in known:
+                raise ConfigError(
+                    f"{name}={value!r}: {getattr(cls, 'name', cls.__name__)} has no such setting; "
+                    f"it has {', '.join(known)}{did_you_mean(name, known)}"
+                )
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Check every setting."""

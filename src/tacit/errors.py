@@ -12,7 +12,7 @@
     │   └── RefusedError     what another library offers, and no promise could be kept with
     ├── BookError            a lifetime book that is damaged, an old copy, or in use
     ├── CheckpointError      a checkpoint folder of another fit, or a damaged one
-    ├── ModelFileError       a file that is not a sound model
+    ├── ModelFileError       a file that is not a valid model
     ├── SignatureError       no signature, or not one of this file by this key
     └── EngineError          the machine cannot do it: memory, threads, too many users
 

@@ -26,6 +26,7 @@ RANDOM_ROOMS = {
     "datasets/synthetic_loops.py",
     "evaluation/accuracy.py",
     "evaluation/new_users.py",
+    "evaluation/splitting.py",
     "research/experiments/preparing.py",
     "audit/population.py",
     "audit/sensitivity.py",
@@ -184,7 +185,12 @@ def test_rooms_and_functions_stay_small() -> None:
 def test_public_names_are_there_and_no_others() -> None:
     for name in tacit.__all__:
         assert getattr(tacit, name).__name__
-    assert dir(tacit) == sorted(tacit.__all__)
+    packages = ("audit", "datasets", "engines", "errors", "evaluation", "integrations")
+    assert dir(tacit) == sorted((*tacit.__all__, *packages))
+    for name in packages:
+        code = f"import tacit; print(tacit.{name}.__name__)"  # in a process that has not loaded it
+        found = subprocess.check_output([sys.executable, "-c", code], text=True)
+        assert found.strip() == f"tacit.{name}"
     with pytest.raises(AttributeError, match="no attribute"):
         _ = tacit.no_such_name  # type: ignore[attr-defined]
 

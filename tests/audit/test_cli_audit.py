@@ -155,7 +155,7 @@ def test_a_seeded_model_fails_by_its_certificate() -> None:
         (("svd",), "--epsilon is missing"),
         (("no-such-thing", "--epsilon", 1), "neither a file nor an algorithm"),
         (("svd", "--epsilon", 1, "--parts", "magic"), "expected some of sensitivity"),
-        (("svd", "--epsilon", 1, "--trials", -3), "trials=-3"),
+        (("svd", "--epsilon", 1, "--trials", -3), "--trials -3"),
         (("svd", "--epsilon", 1, "--set", "colour=red"), "no such setting"),
         (("svd", "--epsilon", 1, "-o", "page.pdf"), ".txt, .json or .html"),
         (("approximate-frank-wolfe", "--epsilon", 1, *TWO), "not private"),

@@ -138,6 +138,43 @@ def test_what_would_break_the_promise_is_refused_with_the_reason(model: PrivateR
         PrivateRecommender(epsilon=1, nonprivate=True).fit(LIKES)
 
 
+def test_item_factors_and_the_vector_of_a_row_make_the_score(model: PrivateRecommender) -> None:
+    ids, scores = model.recommend(3, LIKES[3], N=5)
+    hers = model.recalculate_user(3, LIKES[3])
+    np.testing.assert_allclose(model.item_factors[ids] @ hers, scores, rtol=1e-4)
+    two = model.recalculate_user([3, 4], LIKES[3:5])
+    np.testing.assert_allclose(two[0], hers)
+    assert two.shape == (2, model.item_factors.shape[1])
+
+
+def test_explain_says_what_a_row_adds_to_a_score(model: PrivateRecommender) -> None:
+    """The items of the same parity add, and all of them make the score."""
+    ids, scores = model.recommend(3, LIKES[3], N=1)
+    total, added, _ = model.explain(3, LIKES, int(ids[0]), N=100)
+    assert total == pytest.approx(float(scores[0]), rel=1e-5)
+    assert sorted(item for item, _ in added) == sorted(LIKES[3].indices.tolist())
+    assert [value for _, value in added] == sorted((value for _, value in added), reverse=True)
+    assert added[0][0] % 2 == ids[0] % 2
+    assert model.explain(0, LIKES[3], int(ids[0]), N=2)[1] == added[:2]
+    with pytest.raises(IndexError, match="userid=3: user_items has 1 rows"):
+        model.explain(3, LIKES[3], int(ids[0]))
+
+
+def test_what_is_missing_says_why(model: PrivateRecommender) -> None:
+    for name, told in {"user_factors": "recalculate_user", "partial_fit_items": "features"}.items():
+        assert not hasattr(model, name)
+        with pytest.raises(AttributeError, match=told):
+            getattr(model, name)
+    with pytest.raises(AttributeError, match=r"has no weather$"):
+        model.weather  # noqa: B018
+    with pytest.raises(ConfigError, match=r"factors=64: leave it out; .*Interactions\(rank="):
+        PrivateRecommender(epsilon=1.0, factors=64)
+    with pytest.raises(ConfigError, match="no seed"):
+        PrivateRecommender(epsilon=1.0, random_state=0)
+    with pytest.raises(TypeError, match="no setting 'epsylon'"):
+        PrivateRecommender(epsylon=1.0)
+
+
 def test_files_are_model_files(model: PrivateRecommender, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     model.save(path)

@@ -1,5 +1,6 @@
 """The command line: one file per verb. Heavy imports wait until a verb needs them."""
 
+import logging
 import signal
 import sys
 import warnings
@@ -30,17 +31,16 @@ from tacit.cli import (
     serve,
     sign,
     similar,
+    split,
     synth,
     tune,
     verify,
 )
-from tacit.cli.options import WithExamples, WithSettings
+from tacit.cli.options import INTERRUPTED, WithExamples, WithSettings
 from tacit.cli.progress import be_loud
 from tacit.errors import TacitError, TacitWarning
 
 __all__ = ["app", "main"]
-
-_INTERRUPTED = 130
 
 UsageError: Any = typer.BadParameter.__base__  # of unknown options, missing arguments and the like
 
@@ -52,7 +52,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb in (
-    synth, partition, plan, fit, refit, tune, extend,
+    synth, split, partition, plan, fit, refit, tune, extend,
     predict, recommend, similar, evaluate, report,
     certificate, verify, card, sign, audit, info,
     demo, serve, export_web, reproduce,
@@ -83,6 +83,23 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     typer.echo(f"tacit: note: {message}", err=True)
 
 
+class _Noted(logging.Handler):
+    """Shows a log record as a note."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _show_warning(record.getMessage())
+
+
+_NOTED = _Noted()
+
+
+def _show_resumed() -> None:
+    """Let a fit say which releases it reads back from its checkpoint."""
+    log = logging.getLogger("tacit.resumed")
+    log.setLevel(logging.INFO)
+    log.addHandler(_NOTED)
+
+
 def main() -> None:
     """Run the command line; an error is one line, and the exit code is 2."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as after Ctrl-C
@@ -90,26 +107,46 @@ def main() -> None:
     warnings.showwarning = _show_warning
     be_loud()
     tell_with(_show_warning)
+    _show_resumed()
     try:
         code = app(standalone_mode=False)
     except TacitError as error:
         _fail(str(error))
     except UsageError as error:
         _fail(_usage(error))
-    except (KeyboardInterrupt, typer.Abort):
-        code = _INTERRUPTED
-    if code == _INTERRUPTED:
-        typer.echo("tacit: interrupted; nothing half-done was left behind", err=True)
+    except (KeyboardInterrupt, typer.Abort):  # before a verb has begun, or at a question
+        typer.echo("tacit: interrupted", err=True)
+        code = INTERRUPTED
     sys.exit(code)
 
 
 def _usage(error: Any) -> str:
     """Say what is wrong with what was typed, and where examples are."""
     message = error.format_message().rstrip(".")
+    for said, plain in _PLAINER.items():
+        message = message.replace(said, plain)
     if "No such option: --user " in f"{message} ":
         message = f"{message}; a model holds no users: give her own ratings with --ratings FILE"
-    command = getattr(getattr(error, "ctx", None), "command_path", "") or "tacit"
+    command = getattr(getattr(error, "ctx", None), "command_path", "") or _typed_command()
     return f"{message}; {command} --help shows what to type"
+
+
+_PLAINER = {
+    "Input should be a valid number, unable to parse string as a number": "expected a number such "
+    "as 0.5, with a decimal point",
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole "
+    "number such as 10000, in digits alone",
+}
+"""What the parser says of numbers, and what is said instead."""
+
+
+def _typed_command() -> str:
+    """Return the command as far as it names a verb, where the error does not know it."""
+    verbs = {each.name for each in app.registered_commands} | {
+        each.name for each in app.registered_groups
+    }
+    verb = sys.argv[1] if len(sys.argv) > 1 else ""
+    return f"tacit {verb}" if verb in verbs else "tacit"
 
 
 def _fail(message: str) -> NoReturn:

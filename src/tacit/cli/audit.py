@@ -85,6 +85,7 @@ def run(
 
 def _found(target: str, settings: list[str]) -> "Algorithm | Model":
     """Return the algorithm of this name with its settings, or the model in this file."""
+    from tacit._validate import one_of
     from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
     from tacit.cli.fit import algorithm_of
     from tacit.errors import ConfigError
@@ -95,8 +96,8 @@ def _found(target: str, settings: list[str]) -> "Algorithm | Model":
         return algorithm_of(target, settings, None, implicit=target in IMPLICIT_ALGORITHMS)
     if not Path(target).exists():
         raise ConfigError(
-            f"TARGET {target}: neither a file nor an algorithm; expected a model file or one of "
-            f"{', '.join(known)}"
+            f"TARGET {target}: neither a file nor an algorithm; expected a model file or "
+            f"{one_of(target, known)}"
         )
     if settings:
         raise ConfigError(f"--set {settings[0]}: the certificate of {target} names the settings")

@@ -141,6 +141,7 @@ def _to_divide(
 
 
 def _show_plan(refits: "list[PlannedRefit]", case: "Case", split: str, as_json: bool) -> None:
+    from tacit.accounting.promise import rounded_up
     from tacit.research.theory.forecast import forecast
     from tacit.research.theory.lifetime import expected_of, shown
 
@@ -163,7 +164,7 @@ def _show_plan(refits: "list[PlannedRefit]", case: "Case", split: str, as_json: 
     first, rest = refits[0].epsilon, refits[-1].epsilon
     typer.echo(
         f"{len(refits)} refits, split {split!r}: the first at --epsilon {first:g}, the last at "
-        f"--epsilon {rest:g}; together epsilon {refits[-1].spent_epsilon:.6g}\n"
+        f"--epsilon {rest:g}; together epsilon {rounded_up(refits[-1].spent_epsilon)}\n"
     )
     typer.echo("refit  epsilon   spent so far  expected RMSE  without memory")
     for row in rows:
@@ -172,7 +173,7 @@ def _show_plan(refits: "list[PlannedRefit]", case: "Case", split: str, as_json: 
             f"{row['rmse']:13.4f}  {row['rmse_alone']:14.4f}"
         )
     typer.echo(
-        f"\none fit with all of it: {at_once.rmse:.4f}; one's own mean: {at_once.own_mean:.4f} "
+        f"\none fit with all of it: {at_once.rmse:.4f}; the user mean: {at_once.own_mean:.4f} "
         "(forecasts of Moments; docs/theory.md)"
     )
 
@@ -207,6 +208,7 @@ def verify(
 ) -> None:
     """Recompute the total from the releases. Exit code 1 if it does not hold."""
     from tacit.accounting.budget import epsilon_of
+    from tacit.accounting.promise import rounded_up, shown
     from tacit.book import Book
     from tacit.book.statement import problems_of
 
@@ -225,13 +227,14 @@ def verify(
             "delta": account.terms.delta, "spent_epsilon": spent, "fits": count,
         })  # fmt: skip
     else:
+        typer.echo("DOES NOT HOLD: " + "; ".join(problems) if problems else "holds")
         typer.echo(
-            f"{count} fits give epsilon {spent:.6g} together; the promise is "
-            f"{account.terms.epsilon:g} at delta {account.terms.delta:g}"
+            f"{count} fit{'' if count == 1 else 's'} in the book, together epsilon "
+            f"{rounded_up(spent)}; it promises at most {shown(account.terms.epsilon)}, at delta "
+            f"{shown(account.terms.delta)}"
         )
-        for problem in problems:
-            typer.echo(f"  {problem}")
-        typer.echo("it does NOT hold" if problems else "it holds")
+        if models and not problems:
+            typer.echo(f"in the book: {', '.join(models)}")
     if problems:
         raise typer.Exit(1)
 

@@ -34,26 +34,29 @@ class Request(NamedTuple):
     output: Path
     inputs: "list[Path]"
     columns: "Columns"
-    force: bool
+    duplicates: str
 
     @classmethod
     def checked(
         cls, output: Path, ratings: Path | None, others: Iterable[Path], given: tuple[Any, ...]
     ) -> "Request":
-        """Refuse what would be lost before anything is read; `given` are columns and --force."""
+        """Refuse what would be lost before anything is read.
+
+        `given` are the columns, --duplicates and --force.
+        """
         from tacit._outputs import Kind, Output, check_outputs
         from tacit.data.readers.registry import files_of
         from tacit.data.tables import Columns
         from tacit.errors import ConfigError
 
-        *names, force = given
+        *names, duplicates, force = given
         if ratings is None:
             raise ConfigError(f"-o {output}: give everyone's ratings with --ratings")
         if output.suffix.lower() not in _FORMATS:
             raise ConfigError(f"-o {output}: expected a name that ends in .parquet or .csv")
         inputs = files_of(ratings)
         check_outputs([Output("-o", output, Kind.RATINGS)], [*inputs, *others], force=force)
-        return cls(output, inputs, Columns(*names), force)
+        return cls(output, inputs, Columns(*names), duplicates)
 
 
 def refuse_alone(given: dict[str, bool]) -> None:
@@ -77,7 +80,7 @@ def ratings_of_all(model: "Model", request: Request) -> "tuple[Ratings, int]":
     roles = columns.pair if model.implicit else columns.roles
 
     def read(unknown: str) -> Ratings:
-        rules = Rules.checked(scale, "error", model.catalogue, model.implicit, unknown)
+        rules = Rules.checked(scale, request.duplicates, model.catalogue, model.implicit, unknown)
         tables = [read_file(path, roles) for path in request.inputs]
         return Ratings.of_tables(tables, replace(rules, fewest_users=1))
 

@@ -29,6 +29,7 @@ def run(
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """See it all on synthetic ratings. Certificate, accuracy, recommendations and a report."""
+    from tacit.accounting.promise import rounded_up
     from tacit.fitting.fit import fit
     from tacit.models import load
     from tacit.reporting.html import write_report
@@ -45,7 +46,7 @@ def run(
     model = load(files["model"])
     say(model.certificate.text())
     checked = model.verify()
-    say(f"\n  Checked: the releases give epsilon {checked.epsilon_recomputed:.6g}.")
+    say(f"\n  Checked: the releases give epsilon {rounded_up(checked.epsilon_recomputed or 0.0)}.")
 
     _say("3. accuracy on held-out ratings (NOT PRIVATE: for the owner of the data)")
     accuracies, measures = _measured(model, train, test, epsilon)
@@ -83,7 +84,8 @@ def _say_how_to_open_the_page(model: Path, site: Path) -> None:
     typer.echo(f"\n  {tacit} export-web {model} -o {site}")
     typer.echo(f"  python3 -m http.server --bind 127.0.0.1 --directory {site} 8765")
     typer.echo("\nand open http://127.0.0.1:8765/ in a browser. With an API besides:")
-    typer.echo(f"\n  pip install 'tacit[serve]' && {tacit} serve {model}")
+    pip = f"{called.with_name('python')} -m pip" if called.name == "tacit" else "pip"
+    typer.echo(f"\n  {pip} install 'tacit[serve]' && {tacit} serve {model}")
 
 
 def learn_quickly(folder: Path) -> Path:
@@ -116,6 +118,8 @@ def _make_files(folder: Path, users: int, force: bool) -> dict[str, Path]:
 
     names = ("train.parquet", "test.parquet", "items.csv", "model.tacit", "report.html")
     files = {name.partition(".")[0]: folder / name for name in names}
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"--folder {folder}: it is a file; give the name of a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _claim(folder, files.values(), force)
@@ -148,7 +152,7 @@ def _measured(
     bare = with_bar(lambda bar: fit(train, budget=None, progress=bar))
     with status("measuring"):
         accuracies = [
-            ("user's own mean (free)", user_mean_accuracy(train, test), True),
+            ("user mean (free)", user_mean_accuracy(train, test), True),
             (f"tacit, epsilon {epsilon:g}", evaluate(model, train, test), True),
             ("the same without noise", evaluate(bare, train, test), False),
             ("item means without noise", item_mean_accuracy(train, test), False),

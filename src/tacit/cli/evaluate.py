@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from tacit.cli.lists import POPULARITY, POPULARITY_NOTE, show_left_out, show_lists
+from tacit.cli.lists import POPULARITY_NOTE, show_left_out, show_lists
 from tacit.cli.new_users import Asked, check_alone, show_new_users
 from tacit.cli.options import (
     AsJson,
+    Duplicates,
     ItemColumn,
     ModelPath,
     RatingColumn,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tacit.data.ratings import Ratings
-    from tacit.data.tables import Choice, Columns
+    from tacit.data.tables import Columns
     from tacit.evaluation import Accuracy, Calibration, Ranking
     from tacit.models import Model
 
@@ -32,14 +33,17 @@ __all__ = ["run"]
 def run(
     model: ModelPath,
     train: Annotated[
-        list[str] | None, typer.Option(help="What users predict from; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="What users predict from; may be repeated."),
     ] = None,
     test: Annotated[
-        list[str] | None, typer.Option(help="Held-out ratings; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Held-out ratings; may be repeated."),
     ] = None,
     new_users: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="FILE",
             help="Instead of both: all ratings of users who were not in the fit; may be repeated. "
             "80 % are folded in, 20 % held out. That they were not in the fit cannot be checked.",
         ),
@@ -52,7 +56,8 @@ def run(
         typer.Option(
             "--relevant",
             "--liked",
-            help="Ratings from here on are good; 0.7 up the range if none.",
+            help="The lowest rating that counts as liked; 0.7 up the range if left out, so 3.8 of "
+            "1 to 5.",
         ),
     ] = None,
     seed: Annotated[
@@ -68,22 +73,23 @@ def run(
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
+    duplicates: Duplicates = "error",
     as_json: AsJson = False,
 ) -> None:
     """Measure quality (NOT PRIVATE). The figures come straight from held-out ratings."""
     from tacit.data.tables import Columns
 
-    columns = Columns(user_column, item_column, rating_column)
+    layout = _Layout(Columns(user_column, item_column, rating_column), duplicates)
     if new_users:
         check_alone({"--train": train, "--test": test, "--k": k is not None})
-        found, read = _new_users(model, new_users, columns)
+        found, read = _new_users(model, new_users, layout)
         asked = Asked(relevant, 0 if seed is None else seed, by)
         show_new_users(found, read, asked, as_json)
         return
     _evaluate(
         model,
         _apart(*_both(train, test, {"--seed": seed, "--by": by})),
-        columns,
+        layout,
         (k, relevant, as_json),
     )
 
@@ -108,7 +114,7 @@ def _both(
 
 
 def _new_users(
-    path: "Path", names: list[str], columns: "Columns"
+    path: "Path", names: list[str], layout: "_Layout"
 ) -> "tuple[Model, tuple[Ratings, int]]":
     """Return the model, and the new users' ratings with how many are of items it does not have."""
     from tacit.data.readers.registry import files_of
@@ -116,23 +122,23 @@ def _new_users(
 
     files = files_of(names)
     model = load(path)
-    return model, _training(model, files, columns)
+    return model, _training(model, files, layout)
 
 
 def _evaluate(
     model: "Path",
     files: "tuple[list[Path], list[Path]]",
-    columns: "Columns",
+    layout: "_Layout",
     shown: tuple[int | None, float | None, bool],
 ) -> None:
     """Measure users' predictions from their training ratings, and show everything."""
-    from tacit.evaluation import ExactPopularity, measure
+    from tacit.evaluation import ExactPopularity, measure, user_mean_accuracy
     from tacit.models import load
 
     (inputs, tested), (k, relevant, as_json) = files, shown
     found = load(model)
-    rows, left_out = _training(found, inputs, columns)
-    held_out = _held_out(tested, columns.pair if found.implicit else columns.roles)
+    rows, left_out = _training(found, inputs, layout)
+    held_out = _held_out(tested, layout, found.implicit)
     length = min(10, len(found.catalogue)) if k is None else k
     if found.implicit:
         show_lists(found, (rows, left_out), held_out, length, as_json)
@@ -140,6 +146,7 @@ def _evaluate(
     accuracy, calibration = measure(found, rows, held_out)
     measured = _Measured(
         accuracy,
+        user_mean_accuracy(rows, held_out),
         _ranking((found, rows, held_out, length, relevant)),
         _ranking((ExactPopularity(rows), rows, held_out, length, relevant)),
         calibration,
@@ -151,10 +158,18 @@ def _evaluate(
         _show(measured)
 
 
+class _Layout(NamedTuple):
+    """How files of ratings are read: which columns, and what becomes of pairs given twice."""
+
+    columns: "Columns"
+    duplicates: str
+
+
 class _Measured(NamedTuple):
     """Everything that is shown; `popularity` has the lists of exact popularity."""
 
     accuracy: "Accuracy"
+    user_mean: "Accuracy"
     ranking: "Ranking | None"
     popularity: "Ranking | None"
     calibration: "Calibration | None"
@@ -171,17 +186,17 @@ def _apart(train: list[str], test: list[str]) -> "tuple[list[Path], list[Path]]"
         if any(path.samefile(other) for other in inputs):
             raise DataError(
                 f"--test {path}: it is also a file of --train, so nothing in it is held out; split "
-                "the ratings into two files, fit on one, and give it as --train"
+                "the ratings with `tacit split`, fit on one part, and give that as --train"
             )
     return inputs, tested
 
 
-def _training(model: "Model", paths: "list[Path]", columns: "Columns") -> "tuple[Ratings, int]":
+def _training(model: "Model", paths: "list[Path]", layout: _Layout) -> "tuple[Ratings, int]":
     """Read what users predict from, and count ratings of items that the model does not have."""
     from tacit.data.ratings import Ratings
     from tacit.errors import UnknownItemsError
 
-    options: dict[str, Any] = {"columns": columns, "implicit": model.implicit}
+    options: dict[str, Any] = {**layout._asdict(), "implicit": model.implicit}
     options |= {"rating_range": None if model.implicit else model.rating_range}
     options |= {"catalogue": model.catalogue}
     try:
@@ -190,14 +205,21 @@ def _training(model: "Model", paths: "list[Path]", columns: "Columns") -> "tuple
         return Ratings.from_file(paths, unknown_items="drop", **options), error.rows
 
 
-def _held_out(paths: "list[Path]", roles: "Mapping[str, Choice]") -> "pl.DataFrame":
-    """Read held-out ratings of all files as one table."""
+def _held_out(paths: "list[Path]", layout: _Layout, implicit: bool) -> "pl.DataFrame":
+    """Read held-out ratings of all files as one table; merge pairs given twice if that is asked."""
     import polars as pl
 
     from tacit.data.readers.registry import read_file
 
+    roles = layout.columns.pair if implicit else layout.columns.roles
     tables = [pl.DataFrame(read_file(path, roles)) for path in paths]
-    return pl.concat(tables, how="vertical_relaxed")
+    table = pl.concat(tables, how="vertical_relaxed")
+    if layout.duplicates == "last":
+        return table.unique(["user", "item"], keep="last", maintain_order=True)
+    if layout.duplicates == "mean" and not implicit:
+        rating = pl.col("rating").cast(pl.Float64, strict=False).mean()
+        return table.group_by("user", "item", maintain_order=True).agg(rating)
+    return table
 
 
 def _ranking(arguments: tuple[Any, ...]) -> "Ranking | None":
@@ -212,7 +234,7 @@ def _ranking(arguments: tuple[Any, ...]) -> "Ranking | None":
 
 
 def _show_json(measured: _Measured) -> None:
-    names = ("ranking", "popularity", "calibration")
+    names = ("user_mean", "ranking", "popularity", "calibration")
     parts = {name: getattr(measured, name) for name in names}
     facts = measured.accuracy.to_json()
     del facts["notice"]
@@ -225,13 +247,12 @@ def _show(measured: _Measured) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    accuracy, ranking, _, calibration, left_out = measured
+    accuracy, _, ranking, _, calibration, left_out = measured
     typer.echo("NOT PRIVATE: computed from held-out ratings, for the owner of the data")
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("measure")
     table.add_column("found", justify="right")
-    if ranking is not None:
-        table.add_column(POPULARITY, justify="right")
+    table.add_column("baseline", justify="right")
     if calibration is not None:
         table.add_column("if stds were right", justify="right")
     for name, *values in _rows(measured):
@@ -239,12 +260,13 @@ def _show(measured: _Measured) -> None:
     Console(soft_wrap=True, markup=False, highlight=False).print(table)
     typer.echo(f"{accuracy.ratings} ratings of {accuracy.users} users, {accuracy.skipped} skipped")
     show_left_out(left_out)
+    typer.echo("baseline of errors: each rating is predicted by the user's mean rating in train")
     if ranking is None:
         typer.echo("no ranking: no held-out rating is high enough; give a lower --relevant")
     else:
         good = f"a rating of at least {ranking.relevant:g}"
         typer.echo(f"lists of {ranking.k} for {ranking.lists} users, {ranking.people} with {good}")
-        typer.echo(POPULARITY_NOTE)
+        typer.echo(f"baseline of lists: {POPULARITY_NOTE}")
     if calibration is None:
         typer.echo("no stds: the local rule of this model knows no uncertainty")
 
@@ -253,9 +275,9 @@ _Row = tuple[str, *tuple[float | None, ...]]
 
 
 def _rows(measured: _Measured) -> list[_Row]:
-    """Name every figure; lists stand beside exact popularity, stds beside what they should be."""
-    accuracy, ranking, popularity, calibration, _ = measured
-    rows: list[_Row] = [("RMSE", accuracy.rmse), ("MAE", accuracy.mae)]
+    """Name every figure, with what it is to be compared with in a column of its own."""
+    accuracy, mean, ranking, popularity, calibration, _ = measured
+    rows: list[_Row] = [("RMSE", accuracy.rmse, mean.rmse), ("MAE", accuracy.mae, mean.mae)]
     if ranking is not None and popularity is not None:
         rows += [
             (f"{shown}@{ranking.k}", getattr(ranking, name), getattr(popularity, name))
@@ -263,8 +285,7 @@ def _rows(measured: _Measured) -> list[_Row]:
         ]
     if calibration is None:
         return rows
-    gap = () if ranking is None else (None,)
-    return rows + [(name, found, *gap, right) for name, found, right in _std_rows(calibration)]
+    return rows + [(name, found, None, right) for name, found, right in _std_rows(calibration)]
 
 
 def _std_rows(calibration: "Calibration") -> list[tuple[str, float, float]]:

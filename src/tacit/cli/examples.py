@@ -7,6 +7,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "tacit synth -o train.parquet --users 2000 --items 60 --per-user 20 "
         "--test test.parquet --items-out items.csv",
     ),
+    "split": (
+        "tacit split log.csv -o past.parquet --test future.parquet --share 0.2",
+        "tacit split train.parquet -o most.parquet --test rest.parquet --by random",
+    ),
     "plan": ("tacit plan --users 100000 --items 400 --epsilon 1",),
     "fit": (
         "tacit fit train.parquet -o model.tacit --epsilon 1 --rating-range 0.5 5 --items items.csv",

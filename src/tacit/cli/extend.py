@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.options import AsJson, FeatureNames, Force, ModelPath, show_json
+from tacit.cli.options import (
+    AsJson,
+    FeatureNames,
+    Force,
+    ItemColumn,
+    ModelPath,
+    TitleColumn,
+    show_json,
+)
 from tacit.cli.progress import Quiet, say
 
 __all__ = ["run"]
@@ -17,6 +25,8 @@ def run(
         Path, typer.Argument(metavar="ITEMS", help="A file with columns item, title and features.")
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the new model goes.")],
+    item_column: ItemColumn = None,
+    title_column: TitleColumn = None,
     feature: FeatureNames = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -33,7 +43,10 @@ def run(
     check_outputs([Output("--output", output, Kind.MODEL)], [model, items], force=force)
     found = load(model)
     known = found.catalogue.features.names if found.catalogue.features else []
-    extended = found.with_items(Catalogue.from_file(items, features=feature or known))
+    given = Catalogue.from_file(
+        items, item=item_column, title=title_column, features=feature or known
+    )
+    extended = found.with_items(given)
     extended.save(output, overwrite=force)
     added = len(extended.catalogue) - len(found.catalogue)
     if as_json:

@@ -1,7 +1,7 @@
 """tacit fit: learn privately from a file of ratings and write the model."""
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,13 +26,14 @@ from tacit.cli.options import (
     Settings,
     Strict,
     Threads,
+    TitleColumn,
     TopItems,
     UnknownItemsName,
     UserColumn,
     show_json,
 )
 from tacit.cli.progress import Quiet, say
-from tacit.cli.sources import Address, EngineName, Given, Source, Where, Workers, learned
+from tacit.cli.sources import Address, EngineName, Given, Listed, Source, Where, Workers, learned
 from tacit.cli.summary import summary
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def run(
     ratings: Annotated[
         list[str],
         typer.Argument(
-            metavar="RATINGS...",
+            metavar="RATINGS",
             help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; a glob, or one store.",
         ),
     ],
@@ -70,6 +71,7 @@ def run(
     no_privacy: NoPrivacy = False,
     book: BookOption = None,
     items: ItemsPath = None,
+    title_column: TitleColumn = None,
     feature: FeatureNames = None,
     unknown_items: UnknownItemsName = "error",
     top_items: TopItems = None,
@@ -114,7 +116,8 @@ def run(
     where = Where(engine, threads, address, workers)
     where.check()
     columns = user_column, item_column, rating_column
-    given = Given(rating_range, columns, duplicates, items, feature, unknown_items, implicit)
+    listed = Listed(items, title_column, feature)
+    given = Given(rating_range, columns, duplicates, listed, unknown_items, implicit)
     options: dict[str, Any] = {"checkpoint": checkpoint, "noise_seed_unsafe": noise_seed_unsafe}
     options |= {"top_items": top_items, "strict": strict, "budget": budget}
     source = Source.of(ratings, given)
@@ -146,23 +149,18 @@ def algorithm_of(
     name: str | None, settings: list[str], max_ratings: int | None, *, implicit: bool = False
 ) -> "Algorithm":
     """Return the algorithm with its settings; settings without a name change the automatic one."""
-    from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
+    from tacit.algorithms import algorithm_from
     from tacit.errors import ConfigError
     from tacit.fitting.fit import automatic, check_kind
 
-    known_names = ALGORITHMS | IMPLICIT_ALGORITHMS
-    name = name and name.lower()
-    if name is not None and name not in known_names:
-        raise ConfigError(f"--algorithm {name}: expected one of {', '.join(known_names)}")
-    config: Any = known_names[name]() if name else automatic(implicit)
+    config: Any = algorithm_from(name) or automatic(implicit)
     check_kind(config, implicit)
-    changes = dict(_setting(text) for text in settings)
+    pairs = [_setting(text) for text in settings]
+    changes = dict(pairs)
+    if len(changes) < len(pairs):
+        raise ConfigError(f"--set: given twice for one of {', '.join(changes)}; give each once")
     if max_ratings is not None:
         changes["max_ratings"] = max_ratings
-    unknown = sorted(set(changes) - {field.name for field in fields(config)})
-    if unknown:
-        known = ", ".join(field.name for field in fields(config))
-        raise ConfigError(f"--set {unknown[0]}: {config.name} has no such setting; it has {known}")
     result: Algorithm = replace(config, **changes)
     return result
 

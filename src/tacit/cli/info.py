@@ -8,7 +8,7 @@ __all__ = ["run"]
 
 
 def run(model: ModelPath, as_json: AsJson = False) -> None:
-    """Show what a model file holds. Its rule, catalogue, rating range and promise."""
+    """Show what a model file holds. Its algorithm, rule, catalogue, rating range and promise."""
     from tacit.models import load
 
     found = load(model)
@@ -18,6 +18,7 @@ def run(model: ModelPath, as_json: AsJson = False) -> None:
         "epsilon": certificate["epsilon"],
         "delta": certificate["delta"],
         "neighbours": certificate["neighbours"],
+        "algorithm": certificate["algorithm"],
         "rule": found.rule.kind,
         "items": len(found.catalogue),
         "titles": found.catalogue.titles is not None,
@@ -35,4 +36,15 @@ def run(model: ModelPath, as_json: AsJson = False) -> None:
         typer.echo("NOT PRIVATE")
     width = max(map(len, facts))
     for name, value in facts.items():
-        typer.echo(f"{name.replace('_', ' '):<{width}}  {value}")
+        typer.echo(f"{name.replace('_', ' '):<{width}}  {_text(name, value)}")
+
+
+def _text(name: str, value: object) -> str:
+    """Write a fact for a person."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return (" to " if name == "rating_range" else ", ").join(
+            f"{each:g}" if isinstance(each, float) else str(each) for each in value
+        ) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)

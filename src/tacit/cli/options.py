@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from tacit.cli.spelling import as_typed, interrupted
+from tacit.errors import TacitError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from tacit.models import Model, Recommendation
 
 __all__ = [
+    "INTERRUPTED",
     "AccountingName",
     "AsJson",
     "BookOption",
@@ -36,6 +40,7 @@ __all__ = [
     "Settings",
     "Strict",
     "Threads",
+    "TitleColumn",
     "TopItems",
     "UnknownItemsName",
     "UserColumn",
@@ -48,6 +53,7 @@ __all__ = [
     "show_table",
 ]
 
+INTERRUPTED = 130  # the exit code of a command that was interrupted
 _REASONS = 3  # own ratings that are named beside a recommendation
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (.tacit).")]
@@ -57,16 +63,23 @@ OwnPath = Annotated[
         "--ratings", help="Your own ratings: a file with columns item, rating (or item alone)."
     ),
 ]
-UserColumn = Annotated[str | None, typer.Option(help="Name of the user column.")]
-ItemColumn = Annotated[str | None, typer.Option(help="Name of the item column.")]
-RatingColumn = Annotated[str | None, typer.Option(help="Name of the rating column.")]
+UserColumn = Annotated[
+    str | None, typer.Option(help="The user column: its name, or its position from 0.")
+]
+ItemColumn = Annotated[str | None, typer.Option(help="The item column, likewise.")]
+RatingColumn = Annotated[str | None, typer.Option(help="The rating column, likewise.")]
 ItemsPath = Annotated[
     Path | None, typer.Option(help="Public catalogue: a file with columns item, title.")
+]
+TitleColumn = Annotated[
+    str | None, typer.Option(help="The column of titles in --items; a usual name is found.")
 ]
 FeatureNames = Annotated[
     list[str] | None,
     typer.Option(
-        "--feature", help="A column of --items that is a public feature of items; may be repeated."
+        "--feature",
+        metavar="NAME",
+        help="A column of --items that is a public feature of items; may be repeated.",
     ),
 ]
 UnknownItemsName = Annotated[
@@ -121,7 +134,23 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable key
 
 
 class WithExamples(TyperCommand):
-    """A verb whose help ends with examples, as they can be typed."""
+    """A verb whose help ends with examples, and whose errors name its options."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb; an error speaks of what was typed."""
+        try:
+            return super().invoke(ctx)
+        except TacitError as error:
+            options = {
+                each.name or "": max(each.opts, key=len)
+                for each in self.params
+                if each.param_type_name == "option"
+            }
+            error.args = (as_typed(str(error), options, ctx.params),)
+            raise
+        except KeyboardInterrupt:
+            typer.echo(f"tacit: {interrupted(ctx.params)}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Show the examples of this verb, one on a line however long."""
@@ -170,15 +199,18 @@ def show_json(content: dict[str, Any]) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
 
-def read_own(path: Path | None, *, implicit: bool = False) -> "pl.DataFrame":
-    """Read a person's own ratings, or what she touched; no file means none."""
+def read_own(
+    path: Path | None, columns: tuple[str | None, str | None], *, implicit: bool = False
+) -> "pl.DataFrame":
+    """Read a person's own ratings, or what she touched, by the columns of items and ratings."""
     import polars as pl
 
     from tacit.data.readers.registry import read_own_ratings
 
     if path is None:
         return pl.DataFrame({"item": [], "rating": []})
-    return read_own_ratings(path, implicit=implicit)
+    item, rating = columns
+    return read_own_ratings(path, item=item, rating=rating, implicit=implicit)
 
 
 def show_scores(

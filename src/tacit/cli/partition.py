@@ -13,12 +13,13 @@ from tacit.cli.options import (
     ItemColumn,
     ItemsPath,
     RatingColumn,
+    TitleColumn,
     UnknownItemsName,
     UserColumn,
     show_json,
 )
 from tacit.cli.progress import stages
-from tacit.cli.sources import Given
+from tacit.cli.sources import Given, Listed
 
 __all__ = ["run"]
 
@@ -26,7 +27,7 @@ __all__ = ["run"]
 def run(
     ratings: Annotated[
         list[str],
-        typer.Argument(metavar="RATINGS...", help="CSV, TSV, :: or Parquet files, or a glob."),
+        typer.Argument(metavar="RATINGS", help="CSV, TSV, :: or Parquet files, or a glob."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder of the store.")],
     rating_range: Annotated[
@@ -34,6 +35,7 @@ def run(
     ] = None,
     implicit: Implicit = False,
     items: ItemsPath = None,
+    title_column: TitleColumn = None,
     feature: FeatureNames = None,
     unknown_items: UnknownItemsName = "error",
     shards: Annotated[
@@ -54,7 +56,8 @@ def run(
     from tacit.data.ratings import Columns
 
     columns = user_column, item_column, rating_column
-    given = Given(rating_range, columns, duplicates, items, feature, unknown_items, implicit)
+    listed = Listed(items, title_column, feature)
+    given = Given(rating_range, columns, duplicates, listed, unknown_items, implicit)
     given.check_features()
     with stages() as tell:
         store = partition(

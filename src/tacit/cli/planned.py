@@ -86,10 +86,10 @@ def _show_expected(console: "Console", expected: "Expectation") -> None:
     both = (private, free)
     own = f"{private.own_mean:.4f}"
     rows = [
-        ("One's own mean", own, own),
+        ("User mean", own, own),
         ("User and item bias", "", f"{private.biases:.4f}"),
         ("Moments", *(f"{each.rmse:.4f}" for each in both)),
-        ("  its gain over one's own mean", *(_percent(each.gain) for each in both)),
+        ("  its gain over the user mean", *(_percent(each.gain) for each in both)),
         ("  item effects learned", *(_percent(each.item_effects) for each in both)),
         (
             "  latent factors found",
@@ -117,12 +117,15 @@ def _show_needed(console: "Console", expected: "Expectation") -> None:
 def _show_simulated(console: "Console", simulated: "Simulated") -> None:
     """Print what was measured on synthetic ratings beside the forecast for them."""
     rows = [
-        ("One's own mean", simulated.own_mean, simulated.forecast_own_mean),
+        ("User mean", simulated.own_mean, simulated.forecast_own_mean),
         ("Moments", simulated.rmse, simulated.forecast_rmse),
-        ("Without noise", simulated.without_noise, simulated.forecast_without_noise),
+        ("Moments without noise", simulated.without_noise, simulated.forecast_without_noise),
     ]
     told = [(name, f"{found:.4f}", f"{formula:.4f}") for name, found, formula in rows]
-    told.append(("Gain", _percent(simulated.gain), _percent(simulated.forecast_gain)))
+    told.append(("Gain of Moments", _percent(simulated.gain), _percent(simulated.forecast_gain)))
+    if simulated.default is not None and simulated.default_gain is not None:
+        told.append(("The default of tacit fit", f"{simulated.default:.4f}", ""))
+        told.append(("Gain of the default", _percent(simulated.default_gain), ""))
     head = f"synthetic, {simulated.family}: RMSE"
     _print_table(console, "\n", (head, "> measured", "> forecast"), told)
 
@@ -174,7 +177,7 @@ def _show_bounds(console: "Console", plan: "Plan") -> None:
         )
         for bound in plan.bounds
     ]
-    rows.append(("A user's own mean, at most", "", "", "", "", f"{plan.zero_rmse:.3g}"))
+    rows.append(("User mean, at most", "", "", "", "", f"{plan.zero_rmse:.3g}"))
     heads = ("bound", "paper", "> learning", "> noise", "> exact noise", "> as RMSE")
     _print_table(console, "\n", heads, rows)
 

@@ -15,6 +15,7 @@ from tacit.cli.bulk import (
 )
 from tacit.cli.options import (
     AsJson,
+    Duplicates,
     Force,
     ItemColumn,
     ModelPath,
@@ -32,7 +33,8 @@ def run(
     model: ModelPath,
     ratings: OwnPath = None,
     item: Annotated[
-        list[str] | None, typer.Option("--item", help="An item to predict; may be repeated.")
+        list[str] | None,
+        typer.Option("--item", metavar="ITEM", help="An item to predict; may be repeated."),
     ] = None,
     std: Annotated[
         bool, typer.Option("--std", help="Also how far off each may be, as one std.")
@@ -49,6 +51,7 @@ def run(
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
+    duplicates: Duplicates = "error",
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -57,26 +60,32 @@ def run(
     With -o and --pairs it writes predictions of many users: columns user, item, score and std.
     """
     if output is not None:
-        given = (user_column, item_column, rating_column, force)
+        given = (user_column, item_column, rating_column, duplicates, force)
         _check_bulk(output, pairs, {"--item": item, "--json": as_json})
         request = Request.checked(output, ratings, [model, *files_of_pairs(pairs)], given)
         _everyone(model, request, pairs, (std, not no_clip))
         return
-    refuse_alone(
-        {"--pairs": pairs is not None, "--user-column": bool(user_column), "--force": force}
-    )
+    alone = {"--user-column": bool(user_column), "--duplicates": duplicates != "error"}
+    refuse_alone({"--pairs": pairs is not None, **alone, "--force": force})
     import polars as pl
 
+    from tacit.errors import ConfigError
     from tacit.models import Recommendation, load
 
     found = load(model)
     wanted = pl.Series("item", item) if item else found.catalogue.ids
-    own, stds = read_own(ratings, implicit=found.implicit), None
+    own = read_own(ratings, (item_column, rating_column), implicit=found.implicit)
+    stds = None
     if std:
         scores, stds = found.predict(own, wanted, return_std=True, clip=not no_clip)
     else:
         scores = found.predict(own, wanted, clip=not no_clip)
     positions = found.catalogue.positions(wanted)
+    if item and not (positions >= 0).any():
+        raise ConfigError(
+            f"--item {item[0]}: the catalogue of this model does not have it; give ids as in "
+            "`tacit recommend`"
+        )
     rows = [
         Recommendation(found.catalogue.ids[int(at)], found.catalogue.title(int(at)), float(score))
         for at, score in zip(positions, scores, strict=True)

@@ -20,7 +20,7 @@ __all__ = ["Pace", "Quiet", "be_loud", "is_quiet", "say", "stages", "status", "w
 
 _OVERRUN = 0.3  # a step that takes longer than expected takes this part of its time more
 _QUIET = [False]
-_COMPILING = "the first time on a machine loops are compiled, which takes a minute"
+_COMPILING = "the first time that a method runs on a machine its loops are compiled: up to a minute"
 _SLOW = 8.0  # seconds of one step after which that is said
 
 

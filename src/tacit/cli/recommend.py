@@ -15,6 +15,7 @@ from tacit.cli.bulk import (
 )
 from tacit.cli.options import (
     AsJson,
+    Duplicates,
     Force,
     ItemColumn,
     ModelPath,
@@ -59,6 +60,7 @@ def run(
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
+    duplicates: Duplicates = "error",
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -67,29 +69,31 @@ def run(
     With -o it writes everyone's list: columns user, rank, item, (title,) score and, where the model
     knows it, choice.
     """
+    from tacit.data.readers.registry import read_items
     from tacit.errors import ConfigError
     from tacit.models import load
 
     names, filters = (user_column, item_column, rating_column), {"only": only, "exclude": exclude}
     request = None
     if output is None:
-        refuse_alone({"--user-column": bool(user_column), "--force": force})
+        alone = {"--user-column": bool(user_column), "--duplicates": duplicates != "error"}
+        refuse_alone({**alone, "--force": force})
     else:
         if because or as_json:
             raise ConfigError("-o FILE has neither --because nor --json; leave them out")
         read = [model, *(path for path in filters.values() if path is not None)]
-        request = Request.checked(output, ratings, read, (*names, force))
+        request = Request.checked(output, ratings, read, (*names, duplicates, force))
     found = load(model)
     chosen: dict[str, Any] = {
-        "candidates": None if only is None else read_own(only, implicit=True),
-        "exclude": None if exclude is None else read_own(exclude, implicit=True),
+        "candidates": None if only is None else read_items(only),
+        "exclude": None if exclude is None else read_items(exclude),
         "include_rated": include_rated,
         "by": by,
     }
     if request is not None:
         _everyone(found, request, n, chosen)
         return
-    own = read_own(ratings, implicit=found.implicit)
+    own = read_own(ratings, names[1:], implicit=found.implicit)
     show_scores(
         found, found.recommend(own, n, because=because, **chosen), as_json, "recommendations"
     )

@@ -18,12 +18,13 @@ from tacit.cli.options import (
     Settings,
     Strict,
     Threads,
+    TitleColumn,
     TopItems,
     UnknownItemsName,
     UserColumn,
 )
 from tacit.cli.progress import Quiet
-from tacit.cli.sources import Address, EngineName, Given, Source, Where, Workers, learned
+from tacit.cli.sources import Address, EngineName, Given, Listed, Source, Where, Workers, learned
 
 __all__ = ["run"]
 
@@ -32,7 +33,7 @@ def run(
     ratings: Annotated[
         list[str],
         typer.Argument(
-            metavar="RATINGS...",
+            metavar="RATINGS",
             help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; a glob, or one store.",
         ),
     ],
@@ -43,6 +44,7 @@ def run(
         tuple[float, float] | None, typer.Option(help="LO HI: the public range of ratings.")
     ] = None,
     items: ItemsPath = None,
+    title_column: TitleColumn = None,
     feature: FeatureNames = None,
     unknown_items: UnknownItemsName = "error",
     top_items: TopItems = None,
@@ -77,7 +79,8 @@ def run(
     where = Where(engine, threads, address, workers)
     where.check()
     columns = user_column, item_column, rating_column
-    given = Given(rating_range, columns, duplicates, items, feature, unknown_items)
+    listed = Listed(items, title_column, feature)
+    given = Given(rating_range, columns, duplicates, listed, unknown_items)
     config = algorithm_of(algorithm, settings or [], None) if algorithm or settings else None
     source = Source.of(ratings, given)
     read = source.reader(output, items, book, checkpoint=checkpoint, force=force)

@@ -1,18 +1,17 @@
 """tacit report: one HTML page about a model, for one's own data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import Force, ItemColumn, ModelPath, RatingColumn, UserColumn
+from tacit.cli.options import Duplicates, Force, ItemColumn, ModelPath, RatingColumn, UserColumn
 from tacit.cli.progress import Quiet, say, status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tacit.data.ratings import Ratings
-    from tacit.data.tables import Columns
     from tacit.models import Model
     from tacit.reporting.html import Measure, Scored
 
@@ -23,13 +22,16 @@ def run(
     model: ModelPath,
     ratings: Annotated[
         list[str] | None,
-        typer.Option(help="Held-out ratings, to measure with (NOT PRIVATE); may be repeated."),
+        typer.Option(
+            metavar="FILE", help="Held-out ratings, to measure with (NOT PRIVATE); may be repeated."
+        ),
     ] = None,
     train: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="FILE",
             help="With --ratings: what users predict from. Left out, a fifth of each user's "
-            "--ratings is held out and predicted from the rest."
+            "--ratings is held out and predicted from the rest.",
         ),
     ] = None,
     output: Annotated[
@@ -39,6 +41,7 @@ def run(
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
+    duplicates: Duplicates = "error",
     force: Force = False,
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
@@ -60,9 +63,10 @@ def run(
     inputs = [model, *parts[0], *parts[1]]
     check_outputs([Output("--output", page, Kind.REPORT)], inputs, force=force)
     columns = Columns(user_column, item_column, rating_column)
+    layout = {"columns": columns, "duplicates": duplicates}
     with status("measuring and drawing"):
         found = load(model)
-        accuracies, measures = _measured(found, (parts[0], parts[1]), columns)
+        accuracies, measures = _measured(found, (parts[0], parts[1]), layout)
         write_report(
             page,
             model=found,
@@ -87,7 +91,7 @@ def _check(page: Path, train: list[str] | None, ratings: list[str] | None) -> No
 
 
 def _measured(
-    model: "Model", files: tuple[list[Path], list[Path]], columns: "Columns"
+    model: "Model", files: tuple[list[Path], list[Path]], layout: dict[str, Any]
 ) -> "tuple[Sequence[Scored], Sequence[Measure]]":
     """Measure predictions and lists, as `tacit evaluate` does."""
     from tacit.evaluation import calibrate, evaluate, rank_new_users, user_mean_accuracy
@@ -96,11 +100,11 @@ def _measured(
     if not held_out:
         return (), ()
     if model.implicit:
-        return (), (rank_new_users(model, _read(model, held_out, columns)),)
-    own, test = _parts(model, train, held_out, columns)
+        return (), (rank_new_users(model, _read(model, held_out, layout)),)
+    own, test = _parts(model, train, held_out, layout)
     label = f"tacit ({model.rule.kind})"
     accuracies = [
-        ("user's own mean (free)", user_mean_accuracy(own, test), True),
+        ("user mean (free)", user_mean_accuracy(own, test), True),
         (label, evaluate(model, own, test), model.private),
     ]
     ranked = _lists(model, own, test)
@@ -108,15 +112,15 @@ def _measured(
 
 
 def _parts(
-    model: "Model", train: list[Path], held_out: list[Path], columns: "Columns"
+    model: "Model", train: list[Path], held_out: list[Path], layout: dict[str, Any]
 ) -> "tuple[Ratings, Ratings]":
     """Return what users predict from, and what is predicted."""
     from tacit.errors import DataError
     from tacit.evaluation import fold_in
 
-    given = _read(model, held_out, columns)
+    given = _read(model, held_out, layout)
     if train:
-        return _read(model, train, columns), given
+        return _read(model, train, layout), given
     try:
         parts = fold_in(given)
     except DataError as error:
@@ -124,16 +128,16 @@ def _parts(
     return parts.own, parts.held_out
 
 
-def _read(model: "Model", paths: list[Path], columns: "Columns") -> "Ratings":
+def _read(model: "Model", paths: list[Path], layout: dict[str, Any]) -> "Ratings":
     from tacit.data.ratings import Ratings
 
     return Ratings.from_file(
         paths,
         rating_range=None if model.implicit else model.rating_range,
-        columns=columns,
         catalogue=model.catalogue,
         unknown_items="drop",
         implicit=model.implicit,
+        **layout,
     )
 
 

@@ -1,5 +1,8 @@
 """tacit reproduce: an experiment by its name: stored runs, a table and a figure. NOT PRIVATE."""
 
+import math
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+_EVERY = 30.0  # seconds between lines where stderr is no terminal
+
 
 def run(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="An experiment; --list has all.")
+        str | None,
+        typer.Argument(metavar="NAME", help="An experiment (--list has all), or a TOML file."),
     ] = None,
     draws: Annotated[
         int | None, typer.Option(help="How often each fit is repeated; its file says if left out.")
@@ -58,7 +64,11 @@ def run(
         stored=stored,
         force=force,
     )
-    outcome = _with_bar(experiment, options)
+    try:
+        outcome = _shown(experiment, options)
+    except KeyboardInterrupt:
+        typer.echo("jobs that are done are kept; the same command goes on from there", err=True)
+        raise
     _report(experiment, outcome, as_json)
 
 
@@ -76,22 +86,38 @@ def _show_list(as_json: bool) -> None:
         typer.echo(f"{one.name:<{width}}  {one.title}")
 
 
-def _with_bar(experiment: "Experiment", options: "Options") -> "Outcome":
-    """Run with a bar that counts jobs and says how long the rest will take."""
+def _shown(experiment: "Experiment", options: "Options") -> "Outcome":
+    """Run, and say how many jobs are done and how long the rest will take."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from tacit.research.experiments import reproduce
 
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return reproduce(experiment, options, _in_lines())
     left = TextColumn("{task.fields[left]}")
     columns = TextColumn("jobs"), BarColumn(), MofNCompleteColumn(), left
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None, left="")
 
         def progress(done: int, total: int, seconds: float) -> None:
             bar.update(task, completed=done, total=total, left=f"{_time(seconds)} left")
 
         return reproduce(experiment, options, progress)
+
+
+def _in_lines(clock: Callable[[], float] = time.monotonic) -> Callable[[int, int, float], None]:
+    """Return what says how far it is in lines, for a log: at the beginning and now and then."""
+    last = -math.inf
+
+    def progress(done: int, total: int, seconds: float) -> None:
+        nonlocal last
+        if clock() - last >= _EVERY:
+            last = clock()
+            typer.echo(f"{done} of {total} jobs, about {_time(seconds)} left", err=True)
+
+    return progress
 
 
 def _time(seconds: float) -> str:

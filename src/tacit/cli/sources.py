@@ -1,10 +1,11 @@
 """Where ratings come from and where they are summed: files or a store, threads or a cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tacit.engines import Engine
     from tacit.models import Model
 
-__all__ = ["Address", "EngineName", "Given", "Source", "Where", "Workers", "learned"]
+__all__ = ["Address", "EngineName", "Given", "Listed", "Source", "Where", "Workers", "learned"]
 
 EngineName = Annotated[
     str | None,
@@ -53,6 +54,14 @@ class Where:
                 raise ConfigError(f"{name} {value}: only --engine ray has it; give that too")
 
 
+class Listed(NamedTuple):
+    """A file of items, its column of titles, and its columns of features; each may be missing."""
+
+    items: Path | None
+    title: str | None
+    feature: list[str] | None
+
+
 @dataclass(frozen=True)
 class Given:
     """What the options say about files of ratings; a store knows all of it."""
@@ -60,25 +69,44 @@ class Given:
     rating_range: tuple[float, float] | None
     columns: tuple[str | None, str | None, str | None]
     duplicates: str
-    items: Path | None
-    feature: list[str] | None
+    listed: Listed
     unknown_items: str
     implicit: bool = False
 
     def check_features(self) -> None:
-        """Refuse features without the file that they are columns of."""
+        """Refuse columns of items without the file that has them."""
         from tacit.errors import ConfigError
 
-        if self.feature and self.items is None:
-            raise ConfigError(
-                f"--feature {self.feature[0]}: it is a column of --items FILE; give that too"
-            )
+        named = [("--feature", one) for one in self.listed.feature or ()]
+        named += [("--title-column", self.listed.title)] if self.listed.title is not None else []
+        if named and self.listed.items is None:
+            option, name = named[0]
+            raise ConfigError(f"{option} {name}: it is a column of --items FILE; give that too")
 
     def catalogue(self) -> "Catalogue | None":
         """Read the public catalogue, if there is one."""
         from tacit.data.catalogue import Catalogue
+        from tacit.errors import DataError
 
-        return Catalogue.from_file(self.items, features=self.feature or ()) if self.items else None
+        if self.listed.items is None:
+            return None
+        read = partial(
+            Catalogue.from_file,
+            self.listed.items,
+            title=self.listed.title,
+            features=self.listed.feature or (),
+        )
+        try:
+            return read(item=self.columns[1])
+        except DataError as error:
+            if self.columns[1] is None:
+                raise
+            with suppress(DataError):  # the list may have another name for it than the ratings
+                return read()
+            raise DataError(
+                f"{error} Where it is called something else there than in the ratings, call it "
+                f"item in {self.listed.items}."
+            ) from None
 
     def read(self, paths: Sequence[Path]) -> "Ratings":
         """Read the files."""
@@ -103,8 +131,9 @@ class Given:
             "--user-column": self.columns[0],
             "--item-column": self.columns[1],
             "--rating-column": self.columns[2],
-            "--items": self.items,
-            "--feature": self.feature,
+            "--items": self.listed.items,
+            "--title-column": self.listed.title,
+            "--feature": self.listed.feature,
             "--implicit": self.implicit or None,
             "--duplicates": None if self.duplicates == "error" else self.duplicates,
             "--unknown-items": None if self.unknown_items == "error" else self.unknown_items,
@@ -181,8 +210,14 @@ def _with_engine(where: Where, rows: "RatingsOrStore") -> Iterator["Engine"]:
     """Make the engine that was asked for, or the one that fits; end what it has started."""
     from tacit.data.store import Store
     from tacit.engines import Ray, StoreEngine, ThreadEngine
+    from tacit.errors import ConfigError
 
     stored = isinstance(rows, Store)
+    if where.engine == "store" and not stored:
+        raise ConfigError(
+            "--engine store: it streams a store, and these are files; make one with tacit "
+            "partition, or leave --engine out"
+        )
     if where.engine == "ray":
         with Ray(address=where.address, workers=where.workers) as cluster:
             yield cluster

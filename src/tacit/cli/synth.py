@@ -9,9 +9,11 @@ from tacit.cli.options import AsJson, Force, show_json
 from tacit.cli.progress import Quiet, say, status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import polars as pl
 
-__all__ = ["run", "write_frame"]
+__all__ = ["check_tables", "run", "write_frame"]
 
 
 def run(
@@ -50,7 +52,7 @@ def run(
     """Synthesise ratings. The paper's rank-one matrix, a realistic catalogue, or a hard family."""
     from tacit.datasets.synthetic import synthesise
 
-    _check({"--output": output, "--test": test, "--items-out": titles}, force)
+    check_tables({"--output": output, "--test": test, "--items-out": titles}, force)
     held_out = 0.01 if test else 0.0
     with status("drawing ratings"):
         made = synthesise(
@@ -71,7 +73,7 @@ def run(
         say(f"wrote {output}; fit it with --rating-range {lo:g} {hi:g}")
 
 
-def _check(files: dict[str, Path | None], force: bool) -> None:
+def check_tables(files: dict[str, Path | None], force: bool, inputs: "Iterable[Path]" = ()) -> None:
     """Refuse names of no known form, and files that are there: nobody knows whose they are."""
     from tacit._outputs import Kind, Output, check_outputs
     from tacit.errors import ConfigError
@@ -80,7 +82,7 @@ def _check(files: dict[str, Path | None], force: bool) -> None:
     for name, path in given:
         if path.suffix not in {".parquet", ".csv"}:
             raise ConfigError(f"{name} {path}: expected a name that ends in .parquet or .csv")
-    check_outputs([Output(name, path, Kind.RATINGS) for name, path in given], force=force)
+    check_outputs([Output(name, path, Kind.RATINGS) for name, path in given], inputs, force=force)
 
 
 def write_frame(frame: "pl.DataFrame", path: Path) -> None:

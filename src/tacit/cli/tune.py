@@ -25,12 +25,13 @@ from tacit.cli.options import (
     RatingColumn,
     Strict,
     Threads,
+    TitleColumn,
     TopItems,
     UnknownItemsName,
     UserColumn,
 )
 from tacit.cli.progress import Quiet, say
-from tacit.cli.sources import Address, EngineName, Given, Source, Where, Workers, learned
+from tacit.cli.sources import Address, EngineName, Given, Listed, Source, Where, Workers, learned
 
 if TYPE_CHECKING:
     from tacit.algorithms import Algorithm
@@ -42,7 +43,7 @@ def run(
     ratings: Annotated[
         list[str],
         typer.Argument(
-            metavar="RATINGS...",
+            metavar="RATINGS",
             help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; a glob, or one store.",
         ),
     ],
@@ -69,6 +70,7 @@ def run(
     book: BookOption = None,
     share: Annotated[float, typer.Option(help="Of the budget, for the search.")] = 0.3,
     items: ItemsPath = None,
+    title_column: TitleColumn = None,
     feature: FeatureNames = None,
     unknown_items: UnknownItemsName = "error",
     top_items: TopItems = None,
@@ -99,7 +101,8 @@ def run(
     where = Where(engine, threads, address, workers)
     where.check()
     columns = user_column, item_column, rating_column
-    given = Given(rating_range, columns, duplicates, items, feature, unknown_items)
+    listed = Listed(items, title_column, feature)
+    given = Given(rating_range, columns, duplicates, listed, unknown_items)
     source = Source.of(ratings, given)
     read = source.reader(output, items, candidates, book, checkpoint=checkpoint, force=force)
     options: dict[str, Any] = {"share": share, "checkpoint": checkpoint, "budget": budget}
@@ -132,7 +135,17 @@ def _from_text(text: str) -> "Algorithm":
     name, *settings = shlex.split(text) or [""]
     if not name or "=" in name:
         raise ConfigError(f"--candidate {text!r}: expected an algorithm's name, then KEY=VALUE")
-    return algorithm_of(name, settings, None)
+    return _candidate(f"--candidate {text!r}", name, settings)
+
+
+def _candidate(where: str, name: str, settings: list[str]) -> "Algorithm":
+    """Return the algorithm of a candidate; an error says of which."""
+    from tacit.errors import ConfigError
+
+    try:
+        return algorithm_of(name, settings, None)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def _from_file(path: Path) -> "list[Algorithm]":
@@ -152,7 +165,8 @@ def _from_file(path: Path) -> "list[Algorithm]":
             f"--candidates {path}: expected a [[candidate]] table for each, with "
             'algorithm = "frank-wolfe" and its settings'
         ) from None
-    return [algorithm_of(name, _settings(table), None) for name, table in named]
+    where = f"--candidates {path}"
+    return [_candidate(where, name, _settings(table)) for name, table in named]
 
 
 def _settings(table: dict[str, Any]) -> list[str]:

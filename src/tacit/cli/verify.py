@@ -91,10 +91,7 @@ def _show(model: "Model", check: "Verification", signed: _Signed) -> None:
     if signed.valid is False:
         typer.echo(f"SIGNATURE NOT VALID: {signed.text}")
     if check.holds:
-        typer.echo(
-            f"holds: the releases give epsilon {check.epsilon_recomputed:.6g}, "
-            f"and {check.epsilon_claimed:g} is claimed"
-        )
+        typer.echo(f"holds: the releases give {_claim(check)}")
     else:
         typer.echo("DOES NOT HOLD: " + "; ".join(check.problems))
     typer.echo("\nChecked")
@@ -111,7 +108,7 @@ def _checked(model: "Model", check: "Verification", signed: _Signed) -> list[tup
     lines = [
         ("releases", f"{len(model.certificate.releases)} listed, {_made(model)}"),
         ("", _release_names(model)),
-        ("model", f"{model.rule.kind}: {_arrays(model)}; {paid}"),
+        ("model", f"{model.algorithm}: {_arrays(model)}; {paid}"),
         ("epsilon", _epsilon(model, check)),
     ]
     if model.digest is not None:
@@ -123,10 +120,7 @@ def _checked(model: "Model", check: "Verification", signed: _Signed) -> list[tup
 
 def _made(model: "Model") -> str:
     """How many releases the model is of; those of earlier refits are listed as one."""
-    from tacit.accounting.release import ReleaseKind
-
-    kinds = [entry.release.kind for entry in model.certificate.releases]
-    if ReleaseKind.EARLIER_REFITS not in kinds:
+    if model.certificate.earlier is None:
         return f"{model.releases} made by the fit"
     return f"{model.releases - 1} made by this fit, and one for all earlier refits"
 
@@ -145,13 +139,36 @@ def _arrays(model: "Model") -> str:
     return ", ".join(f"{name} {' x '.join(map(str, a.shape))}" for name, a in arrays.items())
 
 
+def _claim(check: "Verification") -> str:
+    """Say what epsilon was found, rounded up, and what is claimed, to its last digit."""
+    from tacit.accounting.promise import rounded_up, shown
+
+    found, claimed = check.epsilon_recomputed or 0.0, check.epsilon_claimed or 0.0
+    return f"epsilon {rounded_up(found)}, and {shown(claimed)} is claimed"
+
+
 def _epsilon(model: "Model", check: "Verification") -> str:
+    from tacit.accounting.promise import rounded_up, shown
+
     budget = model.certificate.budget
     if budget is None or check.epsilon_recomputed is None:
         return "none is claimed"
+    each = "sensitivity and noise of each release"
+    if model.certificate.earlier is not None:
+        each += " of this fit and the stated cost of earlier refits"
     return (
-        f"{check.epsilon_recomputed:.6g} from sensitivity and noise of each release, at delta "
-        f"{budget.delta:g}; {budget.epsilon:g} is claimed"
+        f"{rounded_up(check.epsilon_recomputed)} from {each}, at delta {shown(budget.delta)}; "
+        f"{shown(budget.epsilon)} is claimed"
+    )
+
+
+def _others(model: "Model") -> str:
+    """Name the models whose costs are not in this certificate."""
+    if model.certificate.earlier is None:
+        return "other models of the same ratings, whose costs add up"
+    return (
+        "models of the same ratings other than this refit and the earlier ones that are listed: "
+        "their costs add up"
     )
 
 
@@ -162,7 +179,7 @@ def _not_checked(model: "Model", signed: _Signed) -> list[str]:
         "that are stated, and that nothing else was released: the word of whoever ran the fit",
         f"that what was taken as public is public: {len(model.certificate.public)} entries, shown "
         "by `tacit certificate`",
-        "other models of the same ratings, whose costs add up",
+        _others(model),
     ]
     if model.digest is None:
         lines.append("damage: this file is of format 1 and carries no digest")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,11 @@ from tacit.integrations._adapting import (
     model_from_bytes,
     own_rows,
 )
+from tacit.integrations._unlike_implicit import refuse_settings, why_absent
 from tacit.models import Model
-from tacit.models.rules import Comparing
+from tacit.models.rules import Comparing, Linear
 from tacit.models.top_n import best_items
+from tacit.models.vectors import user_vector
 
 __all__ = ["PrivateRecommender"]
 
@@ -58,8 +60,8 @@ class PrivateRecommender:
 
     `fit` takes a sparse matrix of users by items. That an entry is stored, and is not zero, is all
     that counts: confidences are not looked at. After it the object holds the published model and
-    nothing of any user, so `recommend` always computes from the row that it is given, and
-    `user_factors` and `similar_users` do not exist.
+    nothing of any user, so `recommend` always computes from the row that it is given, and there are
+    no `user_factors` and `similar_users`.
 
     Args:
         epsilon: the privacy loss that a fit may spend; every call of `fit` spends it anew.
@@ -69,6 +71,7 @@ class PrivateRecommender:
         algorithm: settings of the method, `Interactions(...)`.
         catalogue: the public list of items, one for each column. Without it the columns are taken
             as the items, and the certificate says that they are only assumed to be public.
+        theirs: settings of `AlternatingLeastSquares`: each is refused with what to do instead.
 
     >>> from scipy.sparse import csr_matrix
     >>> model = PrivateRecommender(nonprivate=True)
@@ -88,7 +91,9 @@ class PrivateRecommender:
         nonprivate: bool = False,
         algorithm: Interactions | None = None,
         catalogue: Catalogue | None = None,
+        **theirs: Any,
     ) -> None:
+        refuse_settings(theirs)
         self.epsilon = epsilon
         self.delta = delta
         self.neighbours = neighbours
@@ -177,6 +182,70 @@ class PrivateRecommender:
         ids, found = _ranked(scores, np.isnan(scores), N, filter_items, items)
         found = np.minimum(found, np.float32(1.0))
         return _alone(ids, found) if np.isscalar(itemid) else (ids, found)
+
+    def explain(
+        self,
+        userid: int,
+        user_items: Any,
+        itemid: int,
+        user_weights: None = None,  # noqa: ARG002 - nothing is worth keeping between calls
+        N: int = 10,
+    ) -> tuple[float, list[tuple[int, float]], None]:
+        """Return the score of an item, and the N items of a user's row that add most to it.
+
+        Args:
+            userid: the row of `user_items` that is the user's.
+            user_items: a CSR matrix: all rows, or one, with userid=0.
+            itemid: the column to explain.
+            user_weights: as `implicit` has it; not used, and None is returned for it.
+            N: how many items.
+
+        Returns:
+            The score that `recommend` gives; (column, what it adds) of the items that add most;
+            None. What all items of the row add, and the score of someone who touched as many
+            items of which nothing is known, make up the score.
+        """
+        model = self._fitted()
+        rows = _csr(user_items).shape[0]
+        if not 0 <= userid < rows:
+            raise PositionError(
+                f"userid={userid!r}: user_items has {rows} rows; give the whole matrix, or one row "
+                "and userid=0"
+            )
+        own = _rows_of(0, user_items[userid], model)
+        wanted = _positions("itemid", [itemid], len(model.catalogue))
+        rule = model.rule
+        if not isinstance(rule, Linear):
+            raise ConfigError(f"explain: the local rule {rule.kind} is not linear in one's items")
+        baseline, added = rule.contributions(own, wanted)
+        best = np.argsort(-added[0], kind="stable")[: _count(N)]
+        found = [(int(own.items[k]), float(added[0, k])) for k in best]
+        return float(baseline[0] + added[0].sum()), found, None
+
+    @property
+    def item_factors(self) -> NDArray[np.float32]:
+        """A vector for each column, as `Model.item_vectors`: published, and so public.
+
+        Its product with `recalculate_user` is the score of the item.
+        """
+        return self._fitted().item_vectors.astype(np.float32)
+
+    def recalculate_user(self, userid: Any, user_items: Any) -> NDArray[np.float32]:
+        """Return the vector of a user's row, or of several, as `Model.user_vector`.
+
+        It tells about the row, and no certificate covers it: do not publish it.
+        """
+        model = self._fitted()
+        scores = model.rule.scores(_rows_of(userid, user_items, model))
+        vectors = np.array([user_vector(model, row) for row in scores], dtype=np.float32)
+        return vectors[0] if np.isscalar(userid) else vectors
+
+    if not TYPE_CHECKING:  # so that mypy still finds attributes that do not exist
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say why an attribute of the models of `implicit` is missing."""
+            said = f"PrivateRecommender has no {name}{why_absent(name)}"
+            raise AttributeError(said, name=name, obj=self)
 
     def similar_users(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse: nothing is kept of users, and who is like whom is what is protected."""
@@ -291,13 +360,19 @@ def _interactions(user_items: Any) -> Any:
     return likes
 
 
-def _rows_of(userid: Any, user_items: Any, model: Model) -> Any:
-    """Return the rows that the users bring."""
+def _csr(user_items: Any) -> Any:
+    """Return a CSR matrix as it is; anything else is refused."""
     if getattr(user_items, "format", None) != "csr":
         raise ConfigError(
             "user_items: expected a CSR matrix with a row for each of the users; nothing is kept "
             "of users, so their own rows come with each call"
         )
+    return user_items
+
+
+def _rows_of(userid: Any, user_items: Any, model: Model) -> Any:
+    """Return the rows that the users bring."""
+    _csr(user_items)
     people = 1 if np.isscalar(userid) else len(userid)
     if user_items.shape[0] != people:
         raise ConfigError(
@@ -321,25 +396,31 @@ def _positions(name: str, given: Any, count: int) -> NDArray[np.int64]:
     return wanted.astype(np.int64)
 
 
+def _count(count: Any) -> int:
+    """Return how many are wanted, as a whole number."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise ConfigError(f"N={count!r}: expected a whole number of at least 1")
+    return int(count)
+
+
 def _ranked(
     scores: Floats, gone: NDArray[np.bool_], count: int, filter_items: Any, items: Any
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return everyone's best columns and their scores."""
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise ConfigError(f"N={count!r}: expected a whole number of at least 1")
+    count = _count(count)
     if items is not None and filter_items is not None:
         raise ConfigError("items and filter_items: give one of them")
     width = scores.shape[1]
     if items is None:
         left_out = [] if filter_items is None else filter_items
         gone[:, _positions("filter_items", left_out, width)] = True
-        best = best_items(np.where(gone, -np.inf, scores), int(count))
+        best = best_items(np.where(gone, -np.inf, scores), count)
         places = np.maximum(best, 0)
         found = np.where(best >= 0, np.take_along_axis(scores, places, axis=1), _LAST)
         return best.astype(np.int32), found.astype(np.float32)
     chosen = np.unique(_positions("items", items, width))
     kept = np.where(gone, _LAST, scores)[:, chosen]
-    best = best_items(kept, int(count))
+    best = best_items(kept, count)
     found = np.take_along_axis(kept, best, axis=1)
     return chosen[best].astype(np.int32), found.astype(np.float32)
 

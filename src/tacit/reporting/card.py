@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from tacit.accounting.certificate import Certificate
+from tacit.accounting.ledger import Entry
+from tacit.accounting.promise import rounded_up, shown
 from tacit.models import Model
 
 __all__ = ["MARK", "metadata", "model_card"]
@@ -76,14 +79,14 @@ def _privacy(model: Model) -> list[str]:
     facts = {
         "privacy unit": certificate.to_json()["unit"],
         "neighbouring relation": budget.neighbours.value,
-        "epsilon": f"{budget.epsilon:g}",
-        "delta": f"{budget.delta:g}",
-        "total cost": f"mu = {certificate.mu:.6g}",
+        "epsilon": shown(budget.epsilon),
+        "delta": shown(budget.delta),
+        "total cost": f"mu = {rounded_up(certificate.mu)}",
         "grade": certificate.grade.value,
         "numerics": certificate.numerics,
     }
     releases = [
-        (entry.name, f"{entry.sensitivity:.6g}", f"{entry.noise_sd:.6g}", f"{entry.mu:.4g}")
+        (entry.name, *_drawn(entry, certificate), rounded_up(entry.mu, 4))
         for entry in certificate.releases
     ]
     return [
@@ -93,6 +96,13 @@ def _privacy(model: Model) -> list[str]:
         _table(("release", "sensitivity", "noise sd", "cost (mu)"), releases),
         "`tacit verify model.tacit` recomputes epsilon from this list.",
     ]
+
+
+def _drawn(entry: Entry, certificate: Certificate) -> tuple[str, str]:
+    """Return sensitivity and noise of a release; the sum of earlier refits has a cost alone."""
+    if entry is certificate.earlier:
+        return "", ""
+    return f"{entry.sensitivity:.6g}", f"{entry.noise_sd:.6g}"
 
 
 def _use(model: Model) -> str:

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 from tacit._atomic import write_durably
 from tacit._outputs import Kind, Output, check_replaceable
+from tacit.accounting.promise import rounded_up, shown
+from tacit.accounting.release import ReleaseKind
 from tacit.data.catalogue import Catalogue
 from tacit.evaluation.accuracy import Accuracy
 from tacit.evaluation.calibration import Calibration
@@ -142,7 +144,7 @@ def _opening(certificate: Mapping[str, Any]) -> dict[str, str]:
 
 def _figures(certificate: Mapping[str, Any]) -> str:
     """Show epsilon and delta, each with one plain sentence."""
-    epsilon, delta = number(certificate["epsilon"]), number(certificate["delta"])
+    epsilon, delta = (number(certificate[name], shown) for name in ("epsilon", "delta"))
     return (
         '<div class="figures">'
         f'<div class="figure"><span>Epsilon</span> <b>{epsilon}</b>'
@@ -183,10 +185,13 @@ def _promise_facts(certificate: Mapping[str, Any]) -> str:
         "Epsilon recomputed": "exact_epsilon",
     }
     rows = {label: certificate.get(key) for label, key in named.items()}
+    for cost in ("Total cost (mu)", "Epsilon recomputed"):
+        rows[cost] = number(rows[cost], rounded_up) if rows[cost] is not None else None
     rows["Neighbours"] = _RELATIONS.get(str(rows["Neighbours"]), rows["Neighbours"])
     rows["Algorithm"] = certificate.get("algorithm")
     settings = certificate.get("settings") or {}
-    rows["Settings"] = ", ".join(f"{name} {_plain(value)}" for name, value in settings.items())
+    texts = {name: "by rule" if v is None else _plain(v) for name, v in settings.items()}
+    rows["Settings"] = ", ".join(f"{name} {text}" for name, text in texts.items())
     return definitions(
         {label: _plain(value) for label, value in rows.items() if value not in (None, "")}
     )
@@ -341,19 +346,28 @@ def _share(choice: float | None) -> str:
     return "" if choice is None else f"{100 * choice:.2g} %"
 
 
+def _drawn(release: Mapping[str, Any]) -> tuple[str, str]:
+    """Show sensitivity and noise of a release; the sum of earlier refits has a cost alone."""
+    if release.get("kind") == ReleaseKind.EARLIER_REFITS:
+        return "", ""
+    return number(release["sensitivity"]), number(release["noise_sd"])
+
+
+def _cost(mu: float | None) -> str:
+    """Show a cost with four digits, rounded up."""
+    return number(mu, lambda cost: rounded_up(cost, 4))
+
+
 def _releases(certificate: Mapping[str, Any]) -> str:
     """List every release with what it cost, and the sum."""
-    rows = [
-        (str(r["name"]), number(r["sensitivity"]), number(r["noise_sd"]), number(r["mu"]))
-        for r in certificate["releases"]
-    ]
+    rows = [(str(r["name"]), *_drawn(r), _cost(r["mu"])) for r in certificate["releases"]]
     heads = ("Release", "Sensitivity", "Noise sd", "Cost (mu)")
     caption = "Sensitivity: the most that one person can change it. Cost: sensitivity / noise sd."
     costs = [r["mu"] for r in certificate["releases"]]
     total = None
     if costs and all(cost is not None and math.isfinite(cost) for cost in costs):
         whole = math.sqrt(math.fsum(cost**2 for cost in costs))
-        total = ("All together (costs add as squares)", "", "", number(whole))
+        total = ("All together (costs add as squares)", "", "", _cost(whole))
     return (
         "<p>The model is computed from these noisy numbers and from nothing else about anyone. "
         "Epsilon can be recomputed from these costs and delta.</p>"

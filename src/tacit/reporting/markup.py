@@ -7,7 +7,7 @@ light or dark, and fits a phone.
 import html
 import math
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import count
@@ -73,13 +73,21 @@ def escape(text: str) -> str:
     return html.escape(tame, quote=True)
 
 
-def number(value: object) -> str:
-    """Write a number of the certificate with four digits, and a missing one as a dash."""
+def _four_digits(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def number(value: object, written: Callable[[float], str] = _four_digits) -> str:
+    """Write a number of the certificate, with four digits if not asked for otherwise.
+
+    A missing one is a dash. What is promised is written by `promise.shown`, to its last digit, and
+    what something costs by `promise.rounded_up`.
+    """
     if not isinstance(value, int | float):
         return "–"
     if math.isinf(value):
         return "unbounded"
-    mantissa, _, exponent = f"{value:.4g}".partition("e")
+    mantissa, _, exponent = written(value).partition("e")
     if not exponent:
         return mantissa
     power = f"10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"

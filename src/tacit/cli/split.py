@@ -1,0 +1,87 @@
+"""tacit split: a file of ratings into one to fit on and one that is held out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.options import (
+    AsJson,
+    Force,
+    Implicit,
+    ItemColumn,
+    RatingColumn,
+    UserColumn,
+    show_json,
+)
+from tacit.cli.progress import Quiet, say
+from tacit.cli.synth import check_tables, write_frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tacit.data.tables import Choice
+
+__all__ = ["run"]
+
+
+def run(
+    ratings: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RATINGS", help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; a glob."
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="Where ratings to fit on go (.parquet or .csv)."),
+    ],
+    test: Annotated[Path, typer.Option(help="Where held-out ratings go (.parquet or .csv).")],
+    share: Annotated[float, typer.Option(help="Of all ratings, for --test.")] = 0.1,
+    by: Annotated[
+        str, typer.Option(help="time (the latest of all ratings are held out) or random.")
+    ] = "time",
+    seed: Annotated[int, typer.Option(min=0, help="With --by random: of the draw.")] = 0,
+    implicit: Implicit = False,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    rating_column: RatingColumn = None,
+    time_column: Annotated[str | None, typer.Option(help="The column of times, likewise.")] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
+) -> None:
+    """Split ratings into two files, to fit on one and evaluate on the other.
+
+    Columns are written as user, item, rating and time. Of pairs of user and item that would be in
+    both files, only the rating to fit on is kept. Both files are people's ratings: neither is to be
+    published.
+    """
+    from tacit.data.readers.registry import files_of
+    from tacit.data.tables import Columns
+    from tacit.evaluation import split_table
+
+    inputs = files_of(ratings)
+    check_tables({"--output": output, "--test": test}, force, inputs)
+    columns = Columns(user_column, item_column, rating_column)
+    wanted = {**(columns.pair if implicit else columns.roles), "time": time_column}
+    table = _read(inputs, wanted, needs_time=by == "time" or time_column is not None)
+    train, held_out = split_table(table, share=share, by=by, seed=seed)
+    write_frame(train, output)
+    write_frame(held_out, test)
+    if as_json:
+        show_json({"train": str(output), "test": str(test), "by": by, "share": share})
+        return
+    say(f"wrote {output} and {test}; both are private")
+    say(f"tacit fit {output} ..., then tacit evaluate MODEL --train {output} --test {test}")
+
+
+def _read(paths: list[Path], wanted: "dict[str, Choice]", *, needs_time: bool) -> "pl.DataFrame":
+    """Read the wanted columns of all files; one of times may be missing where none is needed."""
+    import polars as pl
+
+    from tacit.data.readers.registry import read_file
+
+    optional = frozenset() if needs_time else frozenset({"time"})
+    tables = [pl.DataFrame(read_file(path, wanted, optional)) for path in paths]
+    return pl.concat(tables, how="diagonal_relaxed")
