@@ -30,7 +30,7 @@ def main(folder: Path) -> None:
     path = folder / "films.tacit"
     tacit.fit(train, tacit.Moments(), epsilon=1.0).save(path)
 
-    model = tacit.load(path)  # from here on no ratings but one's own are needed
+    model = tacit.load(path)  # from here on only the user's own ratings are needed
     print(model)
     print("certificate holds:", model.verify().holds)
     print(model.certificate.promise()[2])

@@ -18,7 +18,7 @@ def plays(people: int = 4000, items: int = 60, seed: int = 0) -> tuple[csr_matri
     tastes = rng.integers(0, 3, people)
     chance = np.where(tastes[:, None] == np.arange(items) % 3, 0.4, 0.05)
     played = rng.random((people, items)) < chance
-    played[np.arange(people), tastes] = True  # so that nobody has nothing
+    played[np.arange(people), tastes] = True  # so that everyone has played something
     held_out = np.array([rng.choice(np.flatnonzero(row)) for row in played])
     played[np.arange(people), held_out] = False
     return csr_matrix(played.astype(np.float32)), held_out

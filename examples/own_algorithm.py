@@ -30,8 +30,8 @@ class Spectral:
     name: ClassVar[str] = "spectral"
 
     rank: int = 4
-    clip: float = 2.0  # what is left of a rating is clipped to this
-    variance: float = 1.0  # of a rating about its prediction by factors: a guess, and public
+    clip: float = 2.0  # residuals are clipped to this
+    variance: float = 1.0  # of a rating about its prediction by factors: a public guess
 
     def bounds(self, offsets: np.ndarray) -> RowBounds:
         """Bound a row: d residuals of at most `clip`, divided by sqrt(d), have norm <= clip."""
@@ -61,10 +61,10 @@ class Spectral:
         means = (low + high) / 2 + (high - low) / 2 * np.clip(total / weights, -1.0, 1.0)
         _, covariance = self.statistics(facts, means)
         noisy = mechanism.release(COVARIANCE, covariance)
-        # Item j and k were rated together with weight w_j w_k / users, if people rate at random.
+        # Expected weight of co-ratings of items j and k if users rate at random: w_j w_k / users.
         scale = weights / np.sqrt(facts.n_users or 1)
-        np.fill_diagonal(noisy, 0.0)  # it holds the variance of single ratings
-        edge = mechanism.noise_sd(COVARIANCE) * np.sqrt(2.0 * facts.n_items)  # of pure noise
+        np.fill_diagonal(noisy, 0.0)  # the diagonal also has the variance of single ratings
+        edge = mechanism.noise_sd(COVARIANCE) * np.sqrt(2.0 * facts.n_items)  # of noise
         values, vectors = np.linalg.eigh(noisy)
         strength = np.sqrt(np.maximum(values[-self.rank :] - edge, 0.0))
         factors = vectors[:, -self.rank :] * strength / scale[:, None]

@@ -1,7 +1,7 @@
 """A refit every week under one lifetime budget, as a scheduler would run it.
 
-Run it with `python examples/weekly_refit.py [folder]`: it plays four weeks. The book is a file
-that outlives every run; it pays before ratings are read, and refuses what is no longer paid for.
+Run it with `python examples/weekly_refit.py [folder]`: it simulates four weeks. The book is a file
+that is kept between runs; a fit is paid for in it before ratings are read, or refused.
 """
 
 import sys
@@ -33,7 +33,7 @@ def refit(book: tacit.Book, folder: Path, week: int) -> bool:
     except PrivacyError as refused:
         print(f"week {week}: kept the old model: {refused}")
         return False
-    model.save(folder / "films.tacit")  # whole or not at all, in the place of the old one
+    model.save(folder / "films.tacit")  # replaces the old file, completely or not at all
     print(f"week {week}: {model}; spent {book.spent_epsilon:.3f} of {LIFETIME}")
     return True
 
