@@ -36,7 +36,7 @@ from tacit.cli import (
     tune,
     verify,
 )
-from tacit.cli.options import INTERRUPTED, WithExamples, WithSettings
+from tacit.cli.options import INTERRUPTED, WithExamples, WithSettings, spelled_out
 from tacit.cli.progress import be_loud
 from tacit.errors import TacitError, TacitWarning
 
@@ -59,7 +59,7 @@ for verb in (
 ):  # fmt: skip
     kind = WithSettings if verb in (fit, audit) else WithExamples
     name = verb.__name__.rpartition(".")[2].replace("_", "-")
-    app.command(name, cls=kind)(verb.run)
+    app.command(name, cls=kind)(spelled_out(verb.run))
 app.add_typer(
     book.app, name="book", help="Lifetime budgets: new, show, plan, export, verify, merge."
 )

@@ -8,6 +8,7 @@ import typer
 
 from tacit.cli.options import AsJson, Force, Settings, show_json
 from tacit.cli.progress import Quiet, say, stages
+from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,8 +88,7 @@ def _found(target: str, settings: list[str]) -> "Algorithm | Model":
     """Return the algorithm of this name with its settings, or the model in this file."""
     from tacit._validate import one_of
     from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS
-    from tacit.cli.fit import algorithm_of
-    from tacit.errors import ConfigError
+    from tacit.cli.making import algorithm_of
     from tacit.models import load
 
     known = ALGORITHMS | IMPLICIT_ALGORITHMS
@@ -113,7 +113,6 @@ def _budget(
 ) -> "PrivacyBudget | None":
     """Return the promise to attack; that of a model is its certificate's."""
     from tacit.accounting.budget import PrivacyBudget
-    from tacit.errors import ConfigError
     from tacit.models import Model
 
     if isinstance(found, Model):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.options import AsJson, Force, WithExamples, show_json
+from tacit.errors import BookError, ConfigError
 
 if TYPE_CHECKING:
     from tacit.accounting.budget import Neighbours
@@ -129,7 +130,6 @@ def _to_divide(
     """Return epsilon, delta and the relation of what is planned."""
     from tacit.accounting.budget import Neighbours
     from tacit.book import Book
-    from tacit.errors import ConfigError
 
     if book is None:
         if epsilon is None:
@@ -267,7 +267,6 @@ def _exported(path: Path) -> bool:
 
 def _read_export(path: Path) -> Any:
     from tacit.book.statement import from_json
-    from tacit.errors import BookError
 
     try:
         if path.stat().st_size > _LARGEST:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from tacit.cli.options import Layout
+from tacit.errors import ConfigError, UnknownItemsError
+
 if TYPE_CHECKING:
     import polars as pl
 
     from tacit.data.ratings import Ratings
-    from tacit.data.tables import Columns
     from tacit.models import Model
 
 __all__ = ["BulkOutput", "Request", "ratings_of_all", "refuse_alone", "say_written", "write_frames"]
@@ -33,36 +35,34 @@ class Request(NamedTuple):
 
     output: Path
     inputs: "list[Path]"
-    columns: "Columns"
-    duplicates: str
+    layout: Layout
 
     @classmethod
     def checked(
-        cls, output: Path, ratings: Path | None, others: Iterable[Path], given: tuple[Any, ...]
+        cls,
+        output: Path,
+        ratings: Path | None,
+        others: Iterable[Path],
+        layout: Layout,
+        force: bool,
     ) -> "Request":
-        """Refuse what would be lost before anything is read.
-
-        `given` are the columns, --duplicates and --force.
-        """
+        """Refuse what would be lost before anything is read."""
         from tacit._outputs import Kind, Output, check_outputs
         from tacit.data.readers.registry import files_of
-        from tacit.data.tables import Columns
-        from tacit.errors import ConfigError
 
-        *names, duplicates, force = given
         if ratings is None:
             raise ConfigError(f"-o {output}: give everyone's ratings with --ratings")
         if output.suffix.lower() not in _FORMATS:
             raise ConfigError(f"-o {output}: expected a name that ends in .parquet or .csv")
         inputs = files_of(ratings)
         check_outputs([Output("-o", output, Kind.RATINGS)], [*inputs, *others], force=force)
-        return cls(output, inputs, Columns(*names), duplicates)
+        return cls(output, inputs, layout)
 
 
-def refuse_alone(given: dict[str, bool]) -> None:
+def refuse_alone(layout: Layout, others: dict[str, bool]) -> None:
     """Refuse options that say something about many users, where there is one."""
-    from tacit.errors import ConfigError
-
+    twice = layout.duplicates != "error"
+    given = {"--user-column": bool(layout.user_column), "--duplicates": twice, **others}
     for name, there in given.items():
         if there:
             raise ConfigError(f"{name} goes with -o FILE, for many users; leave it out, or give -o")
@@ -73,14 +73,13 @@ def ratings_of_all(model: "Model", request: Request) -> "tuple[Ratings, int]":
     from tacit.data.build import Rules
     from tacit.data.ratings import Ratings
     from tacit.data.readers.registry import read_file
-    from tacit.errors import UnknownItemsError
 
     scale = None if model.implicit else model.rating_range
-    columns = request.columns
+    columns, duplicates = request.layout.columns, request.layout.duplicates
     roles = columns.pair if model.implicit else columns.roles
 
     def read(unknown: str) -> Ratings:
-        rules = Rules.checked(scale, request.duplicates, model.catalogue, model.implicit, unknown)
+        rules = Rules.checked(scale, duplicates, model.catalogue, model.implicit, unknown)
         tables = [read_file(path, roles) for path in request.inputs]
         return Ratings.of_tables(tables, replace(rules, fewest_users=1))
 

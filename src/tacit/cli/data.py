@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, Force, WithExamples, show_json
+from tacit.cli.options import AsJson, Force, WithExamples, plain_table, show_json, show_table
 
 if TYPE_CHECKING:
     from tacit.datasets import Dataset
@@ -32,19 +32,11 @@ def show_all(as_json: AsJson = False) -> None:
     if as_json:
         show_json({"folder": data_folder(), "datasets": rows})
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("name")
-    for count in ("users", "items", "ratings"):
-        table.add_column(count, justify="right")
-    table.add_column("how")
+    table = plain_table("name", "> users", "> items", "> ratings", "how")
     for row in rows:
-        table.add_row(
-            row["name"], *(f"{row[k]:,}" for k in ("users", "items", "ratings")), _how(row)
-        )
-    Console(soft_wrap=True, markup=False, highlight=False).print(table)
+        counts = (f"{row[count]:,}" for count in ("users", "items", "ratings"))
+        table.add_row(row["name"], *counts, _how(row))
+    show_table(table)
     typer.echo(f"folder: {data_folder()}  (TACIT_DATA names another)")
 
 

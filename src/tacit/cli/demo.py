@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli.options import Force
 from tacit.cli.progress import Quiet, say, status, with_bar
+from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -114,7 +115,6 @@ def _make_files(folder: Path, users: int, force: bool) -> dict[str, Path]:
     """Draw the ratings; files that are there are replaced if an earlier demo wrote them."""
     from tacit.cli.synth import write_frame
     from tacit.datasets.synthetic import synthesise
-    from tacit.errors import ConfigError
 
     names = ("train.parquet", "test.parquet", "items.csv", "model.tacit", "report.html")
     files = {name.partition(".")[0]: folder / name for name in names}

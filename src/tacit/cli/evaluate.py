@@ -6,15 +6,8 @@ import typer
 
 from tacit.cli.lists import POPULARITY_NOTE, show_left_out, show_lists
 from tacit.cli.new_users import Asked, check_alone, show_new_users
-from tacit.cli.options import (
-    AsJson,
-    Duplicates,
-    ItemColumn,
-    ModelPath,
-    RatingColumn,
-    UserColumn,
-    show_json,
-)
+from tacit.cli.options import AsJson, Layout, ModelPath, plain_table, show_json, show_table
+from tacit.errors import ConfigError, DataError, UnknownItemsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +16,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tacit.data.ratings import Ratings
-    from tacit.data.tables import Columns
     from tacit.evaluation import Accuracy, Calibration, Ranking
     from tacit.models import Model
 
@@ -32,6 +24,7 @@ __all__ = ["run"]
 
 def run(
     model: ModelPath,
+    *,
     train: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="What users predict from; may be repeated."),
@@ -70,16 +63,10 @@ def run(
             "`tacit recommend` does."
         ),
     ] = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    duplicates: Duplicates = "error",
+    layout: Layout,
     as_json: AsJson = False,
 ) -> None:
     """Measure quality (NOT PRIVATE). The figures come straight from held-out ratings."""
-    from tacit.data.tables import Columns
-
-    layout = _Layout(Columns(user_column, item_column, rating_column), duplicates)
     if new_users:
         check_alone({"--train": train, "--test": test, "--k": k is not None})
         found, read = _new_users(model, new_users, layout)
@@ -98,8 +85,6 @@ def _both(
     train: list[str] | None, test: list[str] | None, others: "Mapping[str, int | str | None]"
 ) -> tuple[list[str], list[str]]:
     """Return the names of both parts; refuse one alone, and what goes with --new-users only."""
-    from tacit.errors import ConfigError
-
     if not train or not test:
         raise ConfigError(
             f"{'--test' if train else '--train'} is missing: give --train and --test, or "
@@ -114,7 +99,7 @@ def _both(
 
 
 def _new_users(
-    path: "Path", names: list[str], layout: "_Layout"
+    path: "Path", names: list[str], layout: Layout
 ) -> "tuple[Model, tuple[Ratings, int]]":
     """Return the model, and the new users' ratings with how many are of items it does not have."""
     from tacit.data.readers.registry import files_of
@@ -128,7 +113,7 @@ def _new_users(
 def _evaluate(
     model: "Path",
     files: "tuple[list[Path], list[Path]]",
-    layout: "_Layout",
+    layout: Layout,
     shown: tuple[int | None, float | None, bool],
 ) -> None:
     """Measure users' predictions from their training ratings, and show everything."""
@@ -158,13 +143,6 @@ def _evaluate(
         _show(measured)
 
 
-class _Layout(NamedTuple):
-    """How files of ratings are read: which columns, and what becomes of pairs given twice."""
-
-    columns: "Columns"
-    duplicates: str
-
-
 class _Measured(NamedTuple):
     """Everything that is shown; `popularity` has the lists of exact popularity."""
 
@@ -179,7 +157,6 @@ class _Measured(NamedTuple):
 def _apart(train: list[str], test: list[str]) -> "tuple[list[Path], list[Path]]":
     """Return the files of both parts; refuse a file that is in both."""
     from tacit.data.readers.registry import files_of
-    from tacit.errors import DataError
 
     inputs, tested = files_of(train), files_of(test)
     for path in tested:
@@ -191,21 +168,20 @@ def _apart(train: list[str], test: list[str]) -> "tuple[list[Path], list[Path]]"
     return inputs, tested
 
 
-def _training(model: "Model", paths: "list[Path]", layout: _Layout) -> "tuple[Ratings, int]":
+def _training(model: "Model", paths: "list[Path]", layout: Layout) -> "tuple[Ratings, int]":
     """Read what users predict from, and count ratings of items that the model does not have."""
     from tacit.data.ratings import Ratings
-    from tacit.errors import UnknownItemsError
 
-    options: dict[str, Any] = {**layout._asdict(), "implicit": model.implicit}
+    options: dict[str, Any] = {"columns": layout.columns, "duplicates": layout.duplicates}
     options |= {"rating_range": None if model.implicit else model.rating_range}
-    options |= {"catalogue": model.catalogue}
+    options |= {"catalogue": model.catalogue, "implicit": model.implicit}
     try:
         return Ratings.from_file(paths, **options), 0
     except UnknownItemsError as error:  # as after --top-items
         return Ratings.from_file(paths, unknown_items="drop", **options), error.rows
 
 
-def _held_out(paths: "list[Path]", layout: _Layout, implicit: bool) -> "pl.DataFrame":
+def _held_out(paths: "list[Path]", layout: Layout, implicit: bool) -> "pl.DataFrame":
     """Read held-out ratings of all files as one table; merge pairs given twice if that is asked."""
     import polars as pl
 
@@ -224,7 +200,6 @@ def _held_out(paths: "list[Path]", layout: _Layout, implicit: bool) -> "pl.DataF
 
 def _ranking(arguments: tuple[Any, ...]) -> "Ranking | None":
     """Rank; None if no held-out rating is relevant, which is no reason to show nothing at all."""
-    from tacit.errors import DataError
     from tacit.evaluation import rank
 
     try:
@@ -244,20 +219,13 @@ def _show_json(measured: _Measured) -> None:
 
 def _show(measured: _Measured) -> None:
     """Print one table for a person, and what it was measured on."""
-    from rich.console import Console
-    from rich.table import Table
-
     accuracy, _, ranking, _, calibration, left_out = measured
     typer.echo("NOT PRIVATE: computed from held-out ratings, for the owner of the data")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("measure")
-    table.add_column("found", justify="right")
-    table.add_column("baseline", justify="right")
-    if calibration is not None:
-        table.add_column("if stds were right", justify="right")
+    stds = ["> if stds were right"] * (calibration is not None)
+    table = plain_table("measure", "> found", "> baseline", *stds)
     for name, *values in _rows(measured):
         table.add_row(name, *("" if value is None else f"{value:.4f}" for value in values))
-    Console(soft_wrap=True, markup=False, highlight=False).print(table)
+    show_table(table)
     typer.echo(f"{accuracy.ratings} ratings of {accuracy.users} users, {accuracy.skipped} skipped")
     show_left_out(left_out)
     typer.echo("baseline of errors: each rating is predicted by the user's mean rating in train")

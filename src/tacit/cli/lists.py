@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tacit.cli.options import show_json
+from tacit.cli.options import plain_table, show_json, show_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,9 +23,6 @@ def show_lists(
     model: "Model", train: "tuple[Ratings, int]", test: "pl.DataFrame", k: int, as_json: bool
 ) -> None:
     """Measure lists of k items and show them (NOT PRIVATE). Every held-out item is relevant."""
-    from rich.console import Console
-    from rich.table import Table
-
     from tacit.evaluation import ExactPopularity, rank
 
     rows, left_out = train
@@ -36,14 +33,11 @@ def show_lists(
         show_json({**parts, "label": "NOT PRIVATE"})
         return
     typer.echo("NOT PRIVATE: computed from held-out interactions, for the owner of the data")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("measure")
-    table.add_column("found", justify="right")
-    table.add_column(POPULARITY, justify="right")
+    table = plain_table("measure", "> found", f"> {POPULARITY}")
     for name, shown in (("ndcg", "NDCG"), ("recall", "recall"), ("coverage", "coverage")):
         pair = (getattr(found, name), getattr(popular, name))
         table.add_row(f"{shown}@{k}", *(f"{value:.4f}" for value in pair))
-    Console(soft_wrap=True, markup=False, highlight=False).print(table)
+    show_table(table)
     typer.echo(f"lists of {k} for {found.lists} users")
     typer.echo(POPULARITY_NOTE)
     show_left_out(left_out)

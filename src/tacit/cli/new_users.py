@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from tacit.cli.lists import POPULARITY
-from tacit.cli.options import show_json
+from tacit.cli.options import plain_table, show_json, show_table
+from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
     from tacit.data.ratings import Ratings
@@ -34,8 +35,6 @@ class Asked(NamedTuple):
 
 def check_alone(others: dict[str, Any]) -> None:
     """Refuse options that do not go with --new-users."""
-    from tacit.errors import ConfigError
-
     given = [name for name, value in others.items() if value]
     if given:
         raise ConfigError(
@@ -67,16 +66,10 @@ def show_new_users(
 
 def _show_table(found: "NewUserRanking", popular: "NewUserRanking") -> None:
     """Print all figures, each with its interval."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("measure")
-    table.add_column("found (95 % interval)")
-    table.add_column(POPULARITY)
+    table = plain_table("measure", "found (95 % interval)", POPULARITY)
     for name, shown in _ROWS:
         table.add_row(shown, *(_text(getattr(each, name)) for each in (found, popular)))
-    Console(soft_wrap=True, markup=False, highlight=False).print(table)
+    show_table(table)
 
 
 def _text(value: "Estimate | float") -> str:

@@ -1,7 +1,10 @@
 """Options that several verbs share."""
 
 import json
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from functools import wraps
+from inspect import Parameter, Signature, isclass, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,60 +20,61 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from tacit.data.tables import Columns
     from tacit.models import Model, Recommendation
 
 __all__ = [
     "INTERRUPTED",
-    "AccountingName",
     "AsJson",
-    "BookOption",
-    "Delta",
-    "Duplicates",
+    "ColumnNames",
     "FeatureNames",
     "Force",
     "Implicit",
     "ItemColumn",
-    "ItemsPath",
+    "Layout",
+    "ModelOutput",
     "ModelPath",
-    "NeighboursName",
-    "NoPrivacy",
-    "NoiseSeed",
+    "OptionGroup",
     "OwnPath",
-    "RatingColumn",
+    "RatingRange",
+    "RatingsPaths",
     "Settings",
-    "Strict",
-    "Threads",
     "TitleColumn",
-    "TopItems",
-    "UnknownItemsName",
-    "UserColumn",
     "WithExamples",
     "WithSettings",
     "item_table",
+    "plain_table",
     "read_own",
     "show_json",
     "show_scores",
     "show_table",
+    "spelled_out",
 ]
 
 INTERRUPTED = 130  # the exit code of a command that was interrupted
 _REASONS = 3  # own ratings that are named beside a recommendation
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (.tacit).")]
+ModelOutput = Annotated[
+    Path, typer.Option("-o", "--output", help="Where the model file is written.")
+]
+RatingsPaths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RATINGS",
+        help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; a glob, or one store.",
+    ),
+]
+RatingRange = Annotated[
+    tuple[float, float] | None, typer.Option(help="LO HI: the public range of ratings.")
+]
 OwnPath = Annotated[
     Path | None,
     typer.Option(
         "--ratings", help="Your own ratings: a file with columns item, rating (or item alone)."
     ),
 ]
-UserColumn = Annotated[
-    str | None, typer.Option(help="The user column: its name, or its position from 0.")
-]
 ItemColumn = Annotated[str | None, typer.Option(help="The item column, likewise.")]
-RatingColumn = Annotated[str | None, typer.Option(help="The rating column, likewise.")]
-ItemsPath = Annotated[
-    Path | None, typer.Option(help="Public catalogue: a file with columns item, title.")
-]
 TitleColumn = Annotated[
     str | None, typer.Option(help="The column of titles in --items; a usual name is found.")
 ]
@@ -82,42 +86,10 @@ FeatureNames = Annotated[
         help="A column of --items that is a public feature of items; may be repeated.",
     ),
 ]
-UnknownItemsName = Annotated[
-    str,
-    typer.Option(
-        "--unknown-items",
-        help="error, or drop to leave out ratings of items that --items does not list.",
-    ),
-]
-TopItems = Annotated[
-    int | None,
-    typer.Option(help="Only the so many most rated items, by a count that is paid for."),
-]
-Strict = Annotated[
-    bool,
-    typer.Option("--strict", help="Refuse what looks computed from the ratings, or taken from."),
-]
 Implicit = Annotated[
     bool,
     typer.Option("--implicit", help="There are no ratings, only users and what they touched."),
 ]
-BookOption = Annotated[
-    Path | None,
-    typer.Option("--book", help="The lifetime book of these people; it pays before data is read."),
-]
-Delta = Annotated[
-    float | None, typer.Option(help="... except with this probability; 1e-6, or that of --book.")
-]
-NeighboursName = Annotated[
-    str | None, typer.Option(help="replace (default, or that of --book) or add_remove.")
-]
-AccountingName = Annotated[str, typer.Option(help="exact, or paper for comparison.")]
-NoPrivacy = Annotated[
-    bool, typer.Option("--no-privacy", help="No noise: the model is NOT PRIVATE.")
-]
-Threads = Annotated[int | None, typer.Option(help="Threads; all cores if left out.")]
-Duplicates = Annotated[str, typer.Option(help="error, last or mean, for pairs given twice.")]
-NoiseSeed = Annotated[int | None, typer.Option(help="Repeatable noise: NOT PRIVATE.")]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Replace a file that is there, whatever it is; never an input."),
@@ -131,6 +103,59 @@ Settings = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
+
+
+class OptionGroup:
+    """Options that several verbs have: a parameter of such a dataclass stands for its fields."""
+
+
+def spelled_out(run: Callable[..., None]) -> Callable[..., None]:
+    """Return a verb with the fields of its option groups as options of its own."""
+    options: list[Parameter] = []
+    groups: dict[str, Any] = {}
+    for name, option in signature(run).parameters.items():
+        if isclass(option.annotation) and issubclass(option.annotation, OptionGroup):
+            groups[name] = option.annotation
+            options += signature(option.annotation).parameters.values()
+        else:
+            options.append(option)
+
+    @wraps(run)
+    def verb(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        run(**given)
+
+    named = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
+    verb.__signature__ = Signature(named)  # type: ignore[attr-defined]  # what typer reads
+    return verb
+
+
+@dataclass(frozen=True)
+class ColumnNames(OptionGroup):
+    """Which columns of a file hold what."""
+
+    user_column: Annotated[
+        str | None, typer.Option(help="The user column: its name, or its position from 0.")
+    ] = None
+    item_column: ItemColumn = None
+    rating_column: Annotated[str | None, typer.Option(help="The rating column, likewise.")] = None
+
+    @property
+    def columns(self) -> "Columns":
+        """The same, for a reader."""
+        from tacit.data.tables import Columns
+
+        return Columns(self.user_column, self.item_column, self.rating_column)
+
+
+@dataclass(frozen=True)
+class Layout(ColumnNames):
+    """How files of ratings are read: which columns, and what becomes of pairs given twice."""
+
+    duplicates: Annotated[
+        str, typer.Option(help="error, last or mean, for pairs of user and item given twice.")
+    ] = "error"
 
 
 class WithExamples(TyperCommand):
@@ -199,9 +224,7 @@ def show_json(content: dict[str, Any]) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
 
-def read_own(
-    path: Path | None, columns: tuple[str | None, str | None], *, implicit: bool = False
-) -> "pl.DataFrame":
+def read_own(path: Path | None, names: ColumnNames, *, implicit: bool = False) -> "pl.DataFrame":
     """Read a person's own ratings, or what she touched, by the columns of items and ratings."""
     import polars as pl
 
@@ -209,8 +232,9 @@ def read_own(
 
     if path is None:
         return pl.DataFrame({"item": [], "rating": []})
-    item, rating = columns
-    return read_own_ratings(path, item=item, rating=rating, implicit=implicit)
+    return read_own_ratings(
+        path, item=names.item_column, rating=names.rating_column, implicit=implicit
+    )
 
 
 def show_scores(
@@ -227,15 +251,11 @@ def show_scores(
             entries = [{**entry, "std": std} for entry, std in zip(entries, stds, strict=True)]
         show_json({key: entries, "private": model.private})
         return
-    table = item_table(model)
-    table.add_column("predicted share" if model.implicit else "predicted rating", justify="right")
-    if stds is not None:
-        table.add_column("std", justify="right")
     choosing = any(row.choice is not None for row in rows)
-    if choosing:
-        table.add_column("choice", justify="right")
-    if any(row.because is not None for row in rows):
-        table.add_column("because")
+    columns = ["> predicted share" if model.implicit else "> predicted rating"]
+    columns += ["> std"] * (stds is not None) + ["> choice"] * choosing
+    columns += ["because"] * any(row.because is not None for row in rows)
+    table = item_table(model, *columns)
     for at, row in enumerate(rows):
         title = [row.title] if model.catalogue.titles is not None else []
         spread = [] if stds is None else [f"{stds[at]:.2f}"]
@@ -245,15 +265,20 @@ def show_scores(
     show_table(table)
 
 
-def item_table(model: "Model") -> "Table":
-    """Return a table with columns for an item's id and, where the model has titles, its title."""
+def plain_table(*columns: str) -> "Table":
+    """Return a table without lines; a column whose name begins with > is one of numbers."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("item")
-    if model.catalogue.titles is not None:
-        table.add_column("title")
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
+    for name in columns:
+        table.add_column(name.removeprefix("> "), justify="right" if name[:1] == ">" else "left")
     return table
+
+
+def item_table(model: "Model", *columns: str) -> "Table":
+    """Return a table of items: id and, where the model has titles, title; then other columns."""
+    titled = model.catalogue.titles is not None
+    return plain_table("item", *["title"] * titled, *columns)
 
 
 def show_table(table: "Table") -> None:

@@ -5,21 +5,9 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.options import (
-    AsJson,
-    Duplicates,
-    FeatureNames,
-    Implicit,
-    ItemColumn,
-    ItemsPath,
-    RatingColumn,
-    TitleColumn,
-    UnknownItemsName,
-    UserColumn,
-    show_json,
-)
+from tacit.cli.options import AsJson, show_json
 from tacit.cli.progress import stages
-from tacit.cli.sources import Given, Listed
+from tacit.cli.sources import GivenOrImplicit
 
 __all__ = ["run"]
 
@@ -29,22 +17,12 @@ def run(
         list[str],
         typer.Argument(metavar="RATINGS", help="CSV, TSV, :: or Parquet files, or a glob."),
     ],
+    *,
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder of the store.")],
-    rating_range: Annotated[
-        tuple[float, float] | None, typer.Option(help="LO HI: the public range of ratings.")
-    ] = None,
-    implicit: Implicit = False,
-    items: ItemsPath = None,
-    title_column: TitleColumn = None,
-    feature: FeatureNames = None,
-    unknown_items: UnknownItemsName = "error",
+    given: GivenOrImplicit,
     shards: Annotated[
         int | None, typer.Option(help="How many shards (about 8 million ratings each).")
     ] = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    duplicates: Duplicates = "error",
     force: Annotated[bool, typer.Option("--force", help="Replace a store that is there.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -53,22 +31,13 @@ def run(
     The store holds everyone's ratings. It is private: its folder is readable by its owner only.
     """
     from tacit.data.partition import partition
-    from tacit.data.ratings import Columns
 
-    columns = user_column, item_column, rating_column
-    listed = Listed(items, title_column, feature)
-    given = Given(rating_range, columns, duplicates, listed, unknown_items, implicit)
     given.check_features()
     with stages() as tell:
         store = partition(
             list(ratings),
             output,
-            rating_range=rating_range,
-            columns=Columns(*columns),
-            duplicates=duplicates,  # type: ignore[arg-type]  # checked there
-            catalogue=given.catalogue(),
-            unknown_items=unknown_items,  # type: ignore[arg-type]  # checked there
-            implicit=implicit,
+            **given.for_reading(),
             shards=shards,
             progress=lambda share: tell("partition", 0, 1, share),
             overwrite=force,

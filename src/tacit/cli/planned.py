@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tacit.cli.options import plain_table
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -209,11 +211,7 @@ def _print_table(
     console: "Console", before: str, heads: tuple[str, ...], rows: "Sequence[tuple[str, ...]]"
 ) -> None:
     """Print a plain table; a head that begins with > stands over numbers."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(heads))
-    for head in heads:
-        table.add_column(head.removeprefix("> "), justify="right" if head[:1] == ">" else "left")
+    table = plain_table(*heads)
     for row in rows:
         table.add_row(*row)
     console.print(before, end="")

@@ -13,24 +13,15 @@ from tacit.cli.bulk import (
     say_written,
     write_frames,
 )
-from tacit.cli.options import (
-    AsJson,
-    Duplicates,
-    Force,
-    ItemColumn,
-    ModelPath,
-    OwnPath,
-    RatingColumn,
-    UserColumn,
-    read_own,
-    show_scores,
-)
+from tacit.cli.options import AsJson, Force, Layout, ModelPath, OwnPath, read_own, show_scores
+from tacit.errors import ConfigError
 
 __all__ = ["run"]
 
 
 def run(
     model: ModelPath,
+    *,
     ratings: OwnPath = None,
     item: Annotated[
         list[str] | None,
@@ -48,10 +39,7 @@ def run(
         typer.Option(help="With -o: what to predict; a file with columns user, item."),
     ] = None,
     output: BulkOutput = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    duplicates: Duplicates = "error",
+    layout: Layout,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -60,21 +48,18 @@ def run(
     With -o and --pairs it writes predictions of many users: columns user, item, score and std.
     """
     if output is not None:
-        given = (user_column, item_column, rating_column, duplicates, force)
         _check_bulk(output, pairs, {"--item": item, "--json": as_json})
-        request = Request.checked(output, ratings, [model, *files_of_pairs(pairs)], given)
+        request = Request.checked(output, ratings, [model, *files_of_pairs(pairs)], layout, force)
         _everyone(model, request, pairs, (std, not no_clip))
         return
-    alone = {"--user-column": bool(user_column), "--duplicates": duplicates != "error"}
-    refuse_alone({"--pairs": pairs is not None, **alone, "--force": force})
+    refuse_alone(layout, {"--pairs": pairs is not None, "--force": force})
     import polars as pl
 
-    from tacit.errors import ConfigError
     from tacit.models import Recommendation, load
 
     found = load(model)
     wanted = pl.Series("item", item) if item else found.catalogue.ids
-    own = read_own(ratings, (item_column, rating_column), implicit=found.implicit)
+    own = read_own(ratings, layout, implicit=found.implicit)
     stds = None
     if std:
         scores, stds = found.predict(own, wanted, return_std=True, clip=not no_clip)
@@ -97,8 +82,6 @@ def run(
 
 def _check_bulk(output: Path, pairs: Path | None, others: dict[str, Any]) -> None:
     """Refuse predictions of many users without pairs, or with what is for one."""
-    from tacit.errors import ConfigError
-
     if pairs is None:
         raise ConfigError(f"-o {output}: give the pairs to predict with --pairs FILE (user, item)")
     for name, value in others.items():
@@ -122,7 +105,8 @@ def _everyone(model: Path, request: Request, pairs: Path | None, how: tuple[bool
 
     (std, clip), found = how, load(model)
     everyone, left_out = ratings_of_all(found, request)
-    tables = [pl.DataFrame(read_file(path, request.columns.pair)) for path in files_of_pairs(pairs)]
+    roles = request.layout.columns.pair
+    tables = [pl.DataFrame(read_file(path, roles)) for path in files_of_pairs(pairs)]
     asked = pl.concat(tables, how="vertical_relaxed")
     frame = found.predict_frame(everyone, asked, return_std=std, clip=clip)
     write_frames(request.output, dict(frame.schema), iter([frame]))

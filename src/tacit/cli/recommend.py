@@ -13,18 +13,8 @@ from tacit.cli.bulk import (
     say_written,
     write_frames,
 )
-from tacit.cli.options import (
-    AsJson,
-    Duplicates,
-    Force,
-    ItemColumn,
-    ModelPath,
-    OwnPath,
-    RatingColumn,
-    UserColumn,
-    read_own,
-    show_scores,
-)
+from tacit.cli.options import AsJson, Force, Layout, ModelPath, OwnPath, read_own, show_scores
+from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
     from tacit.models import Model
@@ -34,6 +24,7 @@ __all__ = ["run"]
 
 def run(
     model: ModelPath,
+    *,
     ratings: OwnPath = None,
     n: Annotated[int, typer.Option("-n", help="How many items.")] = 10,
     include_rated: Annotated[
@@ -57,10 +48,7 @@ def run(
         typer.Option("--because", help="Also what your ratings add to each predicted rating."),
     ] = False,
     output: BulkOutput = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    duplicates: Duplicates = "error",
+    layout: Layout,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -70,19 +58,17 @@ def run(
     knows it, choice.
     """
     from tacit.data.readers.registry import read_items
-    from tacit.errors import ConfigError
     from tacit.models import load
 
-    names, filters = (user_column, item_column, rating_column), {"only": only, "exclude": exclude}
+    filters = {"only": only, "exclude": exclude}
     request = None
     if output is None:
-        alone = {"--user-column": bool(user_column), "--duplicates": duplicates != "error"}
-        refuse_alone({**alone, "--force": force})
+        refuse_alone(layout, {"--force": force})
     else:
         if because or as_json:
             raise ConfigError("-o FILE has neither --because nor --json; leave them out")
         read = [model, *(path for path in filters.values() if path is not None)]
-        request = Request.checked(output, ratings, read, (*names, duplicates, force))
+        request = Request.checked(output, ratings, read, layout, force)
     found = load(model)
     chosen: dict[str, Any] = {
         "candidates": None if only is None else read_items(only),
@@ -93,7 +79,7 @@ def run(
     if request is not None:
         _everyone(found, request, n, chosen)
         return
-    own = read_own(ratings, names[1:], implicit=found.implicit)
+    own = read_own(ratings, layout, implicit=found.implicit)
     show_scores(
         found, found.recommend(own, n, because=because, **chosen), as_json, "recommendations"
     )

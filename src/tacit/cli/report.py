@@ -1,12 +1,13 @@
 """tacit report: one HTML page about a model, for one's own data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import Duplicates, Force, ItemColumn, ModelPath, RatingColumn, UserColumn
+from tacit.cli.options import Force, Layout, ModelPath
 from tacit.cli.progress import Quiet, say, status
+from tacit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,7 @@ __all__ = ["run"]
 
 def run(
     model: ModelPath,
+    *,
     ratings: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,10 +40,7 @@ def run(
         Path | None,
         typer.Option("-o", "--output", help="Where the page goes (MODEL.html if left out)."),
     ] = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    duplicates: Duplicates = "error",
+    layout: Layout,
     force: Force = False,
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
@@ -52,7 +51,6 @@ def run(
     """
     from tacit._outputs import Kind, Output, check_outputs
     from tacit.data.readers.registry import files_of
-    from tacit.data.tables import Columns
     from tacit.models import load
     from tacit.reporting.html import write_report
     from tacit.reporting.model_sections import model_sections
@@ -62,8 +60,6 @@ def run(
     _check(page, train, ratings)
     inputs = [model, *parts[0], *parts[1]]
     check_outputs([Output("--output", page, Kind.REPORT)], inputs, force=force)
-    columns = Columns(user_column, item_column, rating_column)
-    layout = {"columns": columns, "duplicates": duplicates}
     with status("measuring and drawing"):
         found = load(model)
         accuracies, measures = _measured(found, (parts[0], parts[1]), layout)
@@ -82,8 +78,6 @@ def run(
 
 
 def _check(page: Path, train: list[str] | None, ratings: list[str] | None) -> None:
-    from tacit.errors import ConfigError
-
     if page.suffix.lower() not in {".html", ".htm"}:
         raise ConfigError(f"--output {page}: expected a name that ends in .html")
     if train and not ratings:
@@ -91,7 +85,7 @@ def _check(page: Path, train: list[str] | None, ratings: list[str] | None) -> No
 
 
 def _measured(
-    model: "Model", files: tuple[list[Path], list[Path]], layout: dict[str, Any]
+    model: "Model", files: tuple[list[Path], list[Path]], layout: Layout
 ) -> "tuple[Sequence[Scored], Sequence[Measure]]":
     """Measure predictions and lists, as `tacit evaluate` does."""
     from tacit.evaluation import calibrate, evaluate, rank_new_users, user_mean_accuracy
@@ -112,10 +106,9 @@ def _measured(
 
 
 def _parts(
-    model: "Model", train: list[Path], held_out: list[Path], layout: dict[str, Any]
+    model: "Model", train: list[Path], held_out: list[Path], layout: Layout
 ) -> "tuple[Ratings, Ratings]":
     """Return what users predict from, and what is predicted."""
-    from tacit.errors import DataError
     from tacit.evaluation import fold_in
 
     given = _read(model, held_out, layout)
@@ -128,7 +121,7 @@ def _parts(
     return parts.own, parts.held_out
 
 
-def _read(model: "Model", paths: list[Path], layout: dict[str, Any]) -> "Ratings":
+def _read(model: "Model", paths: list[Path], layout: Layout) -> "Ratings":
     from tacit.data.ratings import Ratings
 
     return Ratings.from_file(
@@ -137,13 +130,13 @@ def _read(model: "Model", paths: list[Path], layout: dict[str, Any]) -> "Ratings
         catalogue=model.catalogue,
         unknown_items="drop",
         implicit=model.implicit,
-        **layout,
+        columns=layout.columns,
+        duplicates=layout.duplicates,  # type: ignore[arg-type]  # checked there
     )
 
 
 def _lists(model: "Model", own: "Ratings", test: "Ratings") -> "list[Measure]":
     """Rank; nothing if no held-out rating is high enough to be liked."""
-    from tacit.errors import DataError
     from tacit.evaluation import rank
 
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.options import AsJson, Force, show_json
+from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
     from tacit.research.experiments import Experiment, Options, Outcome
@@ -49,7 +50,6 @@ def run(
     if show_list:
         _show_list(as_json)
         return
-    from tacit.errors import ConfigError
     from tacit.research.experiments import Options, read_experiment
 
     if name is None:

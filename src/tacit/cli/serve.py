@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from tacit.errors import ConfigError
+
 __all__ = ["run"]
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
@@ -37,7 +39,6 @@ def run(
     Nothing that is sent to it is stored or logged. A newer model file in the place of the old one
     is taken over while it runs.
     """
-    from tacit.errors import ConfigError
     from tacit.serve.limits import Limits
     from tacit.serve.running import check_installed, read_token, serve
 

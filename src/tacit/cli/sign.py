@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli.options import AsJson, show_json
 from tacit.cli.progress import Quiet, say
-from tacit.errors import ConfigError
+from tacit.errors import ConfigError, PrivacyError
 
 __all__ = ["run"]
 
@@ -86,7 +86,6 @@ def _sign(model: Path, key: Path, output: Path | None, variable: str | None, as_
 
 def _promise_of(model: Path) -> str:
     """Say what is signed; a promise that does not hold is not."""
-    from tacit.errors import PrivacyError
     from tacit.models import load
 
     found = load(model)

@@ -25,8 +25,7 @@ def run(
     if as_json:
         show_json({"similar": [asdict(row) for row in rows], "private": found.private})
         return
-    table = item_table(found)
-    table.add_column("similarity", justify="right")
+    table = item_table(found, "> similarity")
     titled = found.catalogue.titles is not None
     for row in rows:
         table.add_row(str(row.item), *[row.title] * titled, f"{row.similarity:.2f}")

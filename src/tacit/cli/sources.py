@@ -1,52 +1,52 @@
 """Where ratings come from and where they are summed: files or a store, threads or a cluster."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.options import (
+    FeatureNames,
+    Implicit,
+    Layout,
+    OptionGroup,
+    RatingRange,
+    TitleColumn,
+)
 from tacit.cli.progress import status, with_bar
+from tacit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from tacit.data.catalogue import Catalogue
-    from tacit.data.ratings import Ratings
     from tacit.data.store import RatingsOrStore, Store
     from tacit.engines import Engine
     from tacit.models import Model
 
-__all__ = ["Address", "EngineName", "Given", "Listed", "Source", "Where", "Workers", "learned"]
-
-EngineName = Annotated[
-    str | None,
-    typer.Option(
-        "--engine", help="Where rows are summed: threads, store or ray; what fits, if left out."
-    ),
-]
-Address = Annotated[
-    str | None, typer.Option(help="With --engine ray: the cluster, auto or HOST:PORT.")
-]
-Workers = Annotated[
-    int | None, typer.Option(help="With --engine ray: how many processes hold rows.")
-]
+__all__ = ["Given", "GivenOrImplicit", "Source", "Where", "learned"]
 
 
 @dataclass(frozen=True)
-class Where:
-    """What the options say about where rows are summed."""
+class Where(OptionGroup):
+    """Where rows are summed."""
 
-    engine: str | None
-    threads: int | None
-    address: str | None = None
-    workers: int | None = None
+    threads: Annotated[int | None, typer.Option(help="Threads; all cores if left out.")] = None
+    engine: Annotated[
+        str | None,
+        typer.Option(help="Where rows are summed: threads, store or ray; what fits, if left out."),
+    ] = None
+    address: Annotated[
+        str | None, typer.Option(help="With --engine ray: the cluster, auto or HOST:PORT.")
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option(help="With --engine ray: how many processes hold rows.")
+    ] = None
 
     def check(self) -> None:
         """Refuse an engine that there is not, and options of another one."""
-        from tacit.errors import ConfigError
-
         if self.engine not in (None, "threads", "store", "ray"):
             raise ConfigError(f"--engine {self.engine}: expected threads, store or ray")
         for name, value in (("--address", self.address), ("--workers", self.workers)):
@@ -54,96 +54,91 @@ class Where:
                 raise ConfigError(f"{name} {value}: only --engine ray has it; give that too")
 
 
-class Listed(NamedTuple):
-    """A file of items, its column of titles, and its columns of features; each may be missing."""
+@dataclass(frozen=True)
+class _Public(OptionGroup):
+    """What is public of the ratings: their range, and the list of items."""
 
-    items: Path | None
-    title: str | None
-    feature: list[str] | None
+    rating_range: RatingRange = None
+    items: Annotated[
+        Path | None, typer.Option(help="Public catalogue: a file with columns item, title.")
+    ] = None
+    title_column: TitleColumn = None
+    feature: FeatureNames = None
+    unknown_items: Annotated[
+        str,
+        typer.Option(help="error, or drop: leave out ratings of items that --items does not list."),
+    ] = "error"
 
 
 @dataclass(frozen=True)
-class Given:
+class Given(Layout, _Public):
     """What the options say about files of ratings; a store knows all of it."""
 
-    rating_range: tuple[float, float] | None
-    columns: tuple[str | None, str | None, str | None]
-    duplicates: str
-    listed: Listed
-    unknown_items: str
-    implicit: bool = False
+    @property
+    def is_implicit(self) -> bool:
+        """Whether these are interactions without ratings."""
+        return False
 
     def check_features(self) -> None:
         """Refuse columns of items without the file that has them."""
-        from tacit.errors import ConfigError
-
-        named = [("--feature", one) for one in self.listed.feature or ()]
-        named += [("--title-column", self.listed.title)] if self.listed.title is not None else []
-        if named and self.listed.items is None:
+        named = [("--feature", one) for one in self.feature or ()]
+        named += [("--title-column", self.title_column)] if self.title_column is not None else []
+        if named and self.items is None:
             option, name = named[0]
             raise ConfigError(f"{option} {name}: it is a column of --items FILE; give that too")
 
     def catalogue(self) -> "Catalogue | None":
         """Read the public catalogue, if there is one."""
         from tacit.data.catalogue import Catalogue
-        from tacit.errors import DataError
 
-        if self.listed.items is None:
+        if self.items is None:
             return None
         read = partial(
-            Catalogue.from_file,
-            self.listed.items,
-            title=self.listed.title,
-            features=self.listed.feature or (),
+            Catalogue.from_file, self.items, title=self.title_column, features=self.feature or ()
         )
         try:
-            return read(item=self.columns[1])
+            return read(item=self.item_column)
         except DataError as error:
-            if self.columns[1] is None:
+            if self.item_column is None:
                 raise
             with suppress(DataError):  # the list may have another name for it than the ratings
                 return read()
             raise DataError(
                 f"{error} Where it is called something else there than in the ratings, call it "
-                f"item in {self.listed.items}."
+                f"item in {self.items}."
             ) from None
 
-    def read(self, paths: Sequence[Path]) -> "Ratings":
-        """Read the files."""
-        from tacit.data.ratings import Columns, Ratings
-
-        return Ratings.from_file(
-            paths,
-            rating_range=self.rating_range,
-            columns=Columns(*self.columns),
-            duplicates=self.duplicates,  # type: ignore[arg-type]  # checked there
-            catalogue=self.catalogue(),
-            unknown_items=self.unknown_items,  # type: ignore[arg-type]  # checked there
-            implicit=self.implicit,
-        )
+    def for_reading(self) -> dict[str, Any]:
+        """Return it as `Ratings.from_file` and `partition` take it; the catalogue is read."""
+        return {
+            "rating_range": self.rating_range,
+            "columns": self.columns,
+            "duplicates": self.duplicates,
+            "catalogue": self.catalogue(),
+            "unknown_items": self.unknown_items,
+            "implicit": self.is_implicit,
+        }
 
     def refuse_for(self, store: "Store") -> None:
         """Refuse what was laid down when the store was made."""
-        from tacit.errors import ConfigError
-
-        named: dict[str, Any] = {
-            "--rating-range": self.rating_range,
-            "--user-column": self.columns[0],
-            "--item-column": self.columns[1],
-            "--rating-column": self.columns[2],
-            "--items": self.listed.items,
-            "--title-column": self.listed.title,
-            "--feature": self.listed.feature,
-            "--implicit": self.implicit or None,
-            "--duplicates": None if self.duplicates == "error" else self.duplicates,
-            "--unknown-items": None if self.unknown_items == "error" else self.unknown_items,
-        }
-        for name, value in named.items():
-            if value is not None:
+        for option in fields(self):
+            if getattr(self, option.name) != option.default:
                 raise ConfigError(
-                    f"{name}: the store {store.folder} was made with its own; leave the option "
-                    "out, or make the store anew with tacit partition"
+                    f"--{option.name.replace('_', '-')}: the store {store.folder} was made with "
+                    "its own; leave the option out, or make the store anew with tacit partition"
                 )
+
+
+@dataclass(frozen=True)
+class GivenOrImplicit(Given):
+    """The same, for a verb that takes interactions without ratings too."""
+
+    implicit: Implicit = False
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether these are interactions without ratings."""
+        return self.implicit
 
 
 @dataclass(frozen=True)
@@ -158,7 +153,6 @@ class Source:
     def of(cls, ratings: list[str], given: Given) -> "Source":
         """Open the store, if it is one that was given; no rating is read."""
         from tacit.data.store import Store, is_store
-        from tacit.errors import ConfigError
 
         stores = [each for each in ratings if is_store(each)]
         if not stores:
@@ -172,15 +166,15 @@ class Source:
     @property
     def implicit(self) -> bool:
         """Whether these are interactions without ratings."""
-        return self.given.implicit if self.store is None else self.store.implicit
+        return self.given.is_implicit if self.store is None else self.store.implicit
 
     def reader(
         self, output: Path, *others: Path | None, checkpoint: Path | None, force: bool
     ) -> "Callable[[], RatingsOrStore]":
         """Refuse a model that cannot be written, or would be over an input; return what reads."""
         from tacit._outputs import Kind, Output, check_outputs
+        from tacit.data.ratings import Ratings
         from tacit.data.readers.registry import files_of
-        from tacit.errors import ConfigError
 
         store, model = self.store, Output("--output", output, Kind.MODEL)
         if store is None:
@@ -189,7 +183,7 @@ class Source:
         inputs = [*paths, *(path for path in others if path is not None)]
         check_outputs([model], inputs, checkpoint=checkpoint, force=force)
         if store is None:
-            return lambda: self.given.read(paths)
+            return lambda: Ratings.from_file(paths, **self.given.for_reading())
         if output.resolve().is_relative_to(store.folder.resolve()):
             raise ConfigError(f"--output {output}: it lies in the store, which is private")
         return lambda: store
@@ -210,7 +204,6 @@ def _with_engine(where: Where, rows: "RatingsOrStore") -> Iterator["Engine"]:
     """Make the engine that was asked for, or the one that fits; end what it has started."""
     from tacit.data.store import Store
     from tacit.engines import Ray, StoreEngine, ThreadEngine
-    from tacit.errors import ConfigError
 
     stored = isinstance(rows, Store)
     if where.engine == "store" and not stored:

@@ -5,15 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import (
-    AsJson,
-    Force,
-    Implicit,
-    ItemColumn,
-    RatingColumn,
-    UserColumn,
-    show_json,
-)
+from tacit.cli.options import AsJson, ColumnNames, Force, Implicit, show_json
 from tacit.cli.progress import Quiet, say
 from tacit.cli.synth import check_tables, write_frame
 
@@ -32,6 +24,7 @@ def run(
             metavar="RATINGS", help="CSV, TSV, :: (also .gz, .zip), Parquet, Arrow; a glob."
         ),
     ],
+    *,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", help="Where ratings to fit on go (.parquet or .csv)."),
@@ -43,9 +36,7 @@ def run(
     ] = "time",
     seed: Annotated[int, typer.Option(min=0, help="With --by random: of the draw.")] = 0,
     implicit: Implicit = False,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
+    names: ColumnNames,
     time_column: Annotated[str | None, typer.Option(help="The column of times, likewise.")] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -58,12 +49,11 @@ def run(
     published.
     """
     from tacit.data.readers.registry import files_of
-    from tacit.data.tables import Columns
     from tacit.evaluation import split_table
 
     inputs = files_of(ratings)
     check_tables({"--output": output, "--test": test}, force, inputs)
-    columns = Columns(user_column, item_column, rating_column)
+    columns = names.columns
     wanted = {**(columns.pair if implicit else columns.roles), "time": time_column}
     table = _read(inputs, wanted, needs_time=by == "time" or time_column is not None)
     train, held_out = split_table(table, share=share, by=by, seed=seed)

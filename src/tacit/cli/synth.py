@@ -7,6 +7,7 @@ import typer
 
 from tacit.cli.options import AsJson, Force, show_json
 from tacit.cli.progress import Quiet, say, status
+from tacit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,7 +77,6 @@ def run(
 def check_tables(files: dict[str, Path | None], force: bool, inputs: "Iterable[Path]" = ()) -> None:
     """Refuse names of no known form, and files that are there: nobody knows whose they are."""
     from tacit._outputs import Kind, Output, check_outputs
-    from tacit.errors import ConfigError
 
     given = [(name, path) for name, path in files.items() if path is not None]
     for name, path in given:
@@ -88,7 +88,6 @@ def check_tables(files: dict[str, Path | None], force: bool, inputs: "Iterable[P
 def write_frame(frame: "pl.DataFrame", path: Path) -> None:
     """Write a frame as its file name says, whole or not at all."""
     from tacit._atomic import durable_file
-    from tacit.errors import DataError
 
     try:
         with durable_file(path) as file:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.options import AsJson, ModelPath, show_json
+from tacit.errors import ConfigError, SignatureError
 
 if TYPE_CHECKING:
     from tacit.accounting.certificate import Verification
@@ -55,7 +56,6 @@ def run(
 
 
 def _check_signature(model: Path, key: Path | None, signature: Path | None) -> _Signed:
-    from tacit.errors import ConfigError, SignatureError
     from tacit.models.signing import signature_path, verify
 
     if key is None:
