@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from tacit.reporting.style import GRID, INK, QUIET, calm_style, check_matplotlib
+from tacit.reporting.drawing import GRID, INK, QUIET, calm_style, check_matplotlib
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 DASHES: tuple[Any, ...] = ("--", "-.", ":", (0, (1, 3)))

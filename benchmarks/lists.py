@@ -204,7 +204,7 @@ def cells(row: Row, ease_recall: float) -> list[str]:
 
 def draw(rows: list[Row], path: Path, title: str) -> None:
     """Draw recall against epsilon: ours as curves, peers as lines across."""
-    from tacit.reporting.lists_figure import ListPoint, draw_lists
+    from lists_figure import ListPoint, draw_lists
 
     curves: dict[str, list[ListPoint]] = {}
     for row in rows:
@@ -251,9 +251,9 @@ def main() -> None:
     """Measure, print and draw."""
     options = options_of()
     if options.figure:
-        from tacit.reporting.lists_figure import check_lists_figure
+        from tacit.reporting.drawing import check_picture
 
-        check_lists_figure(options.figure, overwrite=True)
+        check_picture("--figure", options.figure, overwrite=True)
     groups = groups_of(options)
     rows = list(peers(groups, options.without))
     base = next(row.recall().mean for row in rows if row.method == "EASE")

@@ -68,8 +68,8 @@ def _replay(n: int) -> Any:
 def _filling(n: int) -> Any:
     ranks = (RANK,) * ROUNDS
     return FillingRule(
-        normal(n, RANK * ROUNDS) / np.sqrt(n), np.ones(RANK * ROUNDS), ranks, np.full(ROUNDS, 0.5),
-        np.full(ROUNDS, 10.0), 3 + normal(n), 4.0, None, True,
+        normal(n, RANK * ROUNDS) / np.sqrt(n), np.ones(RANK * ROUNDS), np.full(ROUNDS, 0.5),
+        np.full(ROUNDS, 10.0), 3 + normal(n), 4.0, None, True, ranks,
     )  # fmt: skip
 
 

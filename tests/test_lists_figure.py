@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.lists_figure import ListPoint, draw_lists
 
 import tacit
 from tacit.errors import ConfigError
 from tacit.evaluation import Estimate
-from tacit.reporting.lists_figure import ListPoint, draw_lists
 
 ROOT = Path(__file__).parents[1]
 POINTS = [ListPoint(e, Estimate(r, r - 0.01, r + 0.02)) for e, r in ((0.1, 0.2), (None, 0.4))]

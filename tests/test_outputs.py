@@ -15,7 +15,7 @@ from tacit.audit.result import Audit
 from tacit.cli.audit import _write
 from tacit.datasets.synthetic import synthesise
 from tacit.errors import ConfigError, ModelFileError
-from tacit.reporting.plan_figure import _save, check_picture
+from tacit.reporting.drawing import check_picture, save_figure
 from tests.test_cli import Shell
 
 RANGE = ("--rating-range", "0.5", "5")
@@ -197,8 +197,8 @@ def test_pictures_pages_and_tables_are_known_again(folder: Path) -> None:
     from matplotlib.figure import Figure
 
     for name in ("p.svg", "p.png"):
-        _save(Figure((1, 1)), Path(name))
-        check_picture(Path(name))
+        save_figure(Figure((1, 1)), Path(name))
+        check_picture("--plot", Path(name))
         assert is_of_kind(Path(name), Kind.PICTURE)
         assert not is_of_kind(Path(name), Kind.AUDIT)
     audit = Audit("svd", tacit.PrivacyBudget(1.0, 1e-6), ())

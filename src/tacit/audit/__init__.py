@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from tacit._validate import Range, check
 from tacit.audit.finding import Finding
 from tacit.audit.progress import Progress, Steps
 from tacit.audit.result import Audit
@@ -45,10 +46,7 @@ class Scale:
     def __post_init__(self) -> None:
         """Check the values."""
         for name in ("trials", "seed"):
-            value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-            if not whole and value is not None:
-                raise ConfigError(f"{name}={value!r}: expected a whole number of at least 0")
+            check(name, getattr(self, name), Annotated[int, Range(0)] | None)
 
     @property
     def fits(self) -> int:

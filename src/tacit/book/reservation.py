@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol
 
 from tacit._atomic import make_folder, write_durably
@@ -64,12 +63,7 @@ class Reservation:
         """Go on to the fit."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """Settle a fit that has not come to its end."""
         if not self._ended and not self.record.checkpoint:
             quiet = suppress(BookError) if error is not None else nullcontext()

@@ -105,9 +105,9 @@ def plan(
     from tacit.research.theory.problem import check_range
 
     if plot:
-        from tacit.reporting.plan_figure import check_picture
+        from tacit.reporting.drawing import check_picture
 
-        check_picture(plot, overwrite=force)
+        check_picture("--plot", plot, overwrite=force)
     check_range(rating_range)
     total, delta, neighbours = _to_divide(book, epsilon, delta)
     refitting = planned_refits(total, delta, refits, split, half_life)

@@ -112,13 +112,14 @@ def run(
     """See what to expect of a fit. RMSE, users needed and bounds, from public numbers only."""
     from tacit.accounting.budget import PrivacyBudget
     from tacit.cli.planned import Shown, show
-    from tacit.reporting.plan_figure import check_picture, draw_plan
+    from tacit.reporting.drawing import check_picture
+    from tacit.reporting.plan_figure import draw_plan
     from tacit.research.experiments.simulated import check_simulation
     from tacit.research.theory import Case, Tastes, expect
     from tacit.research.theory.problem import check_counts, check_range
 
     if plot:
-        check_picture(plot, overwrite=force)
+        check_picture("--plot", plot, overwrite=force)
     check_counts(users=users, items=items, per_user=per_user)
     check_range(rating_range)
     tastes = Tastes.usual(

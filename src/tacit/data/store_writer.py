@@ -3,13 +3,13 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from io import BytesIO
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 import numpy as np
 
@@ -74,14 +74,9 @@ class StoreWriter:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """Finish the store, or remove what there is of it."""
-        if kind is None:
+        if error is None:
             self.close()
         else:
             _clear(self.folder)
@@ -183,16 +178,11 @@ def _clear(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-class _writing:  # noqa: N801 - it reads as a word
-    """Says in plain words why a file of the store cannot be written."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, OSError):
-            reason = error.strerror or type(error).__name__
-            raise DataError(f"store {self._folder} cannot be written: {reason}") from None
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Say in plain words why a file of the store cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DataError(f"store {folder} cannot be written: {reason}") from None

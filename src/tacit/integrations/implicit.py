@@ -45,7 +45,6 @@ from tacit.integrations._unlike_implicit import refuse_settings, why_absent
 from tacit.models import Model
 from tacit.models.rules import Comparing, Linear
 from tacit.models.top_n import best_items
-from tacit.models.vectors import user_vector
 
 __all__ = ["PrivateRecommender"]
 
@@ -237,7 +236,7 @@ class PrivateRecommender:
         """
         model = self._fitted()
         scores = model.rule.scores(_rows_of(userid, user_items, model))
-        vectors = np.array([user_vector(model, row) for row in scores], dtype=np.float32)
+        vectors = np.array([model.vector_of_scores(row) for row in scores], dtype=np.float32)
         return vectors[0] if np.isscalar(userid) else vectors
 
     if not TYPE_CHECKING:  # so that mypy still finds attributes that do not exist

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +13,18 @@ from tacit.errors import ModelFileError
 from tacit.models.rules import (
     Floats,
     OwnRows,
-    arrays_and_settings,
+    PublishedRule,
     check_shapes,
     cosines,
     missing_parts,
     own_arrays,
-    whole_or_none,
 )
 
 __all__ = ["FillingRule"]
 
 
 @dataclass(frozen=True, eq=False)
-class FillingRule:
+class FillingRule(PublishedRule):
     """Replays Algorithm 5's rounds on one's own ratings.
 
     From Y = 0, in each round Y <- Y + rate P(y - Y), scaled down to that round's `norms`, then
@@ -39,13 +38,13 @@ class FillingRule:
 
     vectors: Floats
     shrinkage: Floats
-    ranks: tuple[int, ...]
     rates: Floats
     norms: Floats
     offsets: Floats
     row_norm: float
     max_ratings: int | None
     centre: bool
+    ranks: tuple[int, ...]
 
     def scores(self, own: OwnRows) -> Floats:
         """Return everyone's predicted rating of every item, people by items."""
@@ -75,34 +74,22 @@ class FillingRule:
         last = slice(sum(self.ranks[:-1]), None)
         return cosines(self.vectors[:, last] * np.sqrt(np.abs(self.shrinkage[last])), item)
 
-    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
-        """Return the arrays and the settings that a model file holds."""
-        arrays, settings = arrays_and_settings(self, ("row_norm", "max_ratings", "centre"))
-        return arrays, settings | {"ranks": list(self.ranks)}
-
     @classmethod
-    def from_parts(cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> "FillingRule":
-        """Read back what `parts` gave, trusting none of it."""
-        if "maps" in arrays:
-            arrays, settings = _from_whole_maps(arrays, settings)
-        rule = cls(
-            vectors=arrays["vectors"],
-            shrinkage=arrays["shrinkage"],
-            ranks=tuple(int(rank) for rank in settings["ranks"]),
-            rates=arrays["rates"],
-            norms=arrays["norms"],
-            offsets=arrays["offsets"],
-            row_norm=float(settings["row_norm"]),
-            max_ratings=whole_or_none(settings["max_ratings"]),
-            centre=bool(settings["centre"]),
+    def from_parts(cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> Self:
+        """Read back what `parts` gave, also as version 0.1.0 gave it."""
+        old = "maps" in arrays
+        return super().from_parts(
+            *(_from_whole_maps(arrays, settings) if old else (arrays, settings))
         )
-        rounds, items, rank = len(rule.ranks), rule.offsets.size, sum(rule.ranks)
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit together, and settings that are impossible."""
+        rounds, items, rank = len(self.ranks), self.offsets.size, sum(self.ranks)
         shapes: dict[str, tuple[int, ...]] = {"vectors": (items, rank), "shrinkage": (rank,)}
-        check_shapes(rule, **shapes, rates=(rounds,), norms=(rounds,))
-        possible = all(0 <= rank <= items for rank in rule.ranks) and (rule.norms > 0).all()
-        if not (possible and rule.row_norm > 0):
+        check_shapes(self, **shapes, rates=(rounds,), norms=(rounds,))
+        possible = all(0 <= rank <= items for rank in self.ranks) and (self.norms > 0).all()
+        if not (possible and self.row_norm > 0):
             raise ModelFileError("the settings of the local rule are impossible")
-        return rule
 
     def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """Each map comes from a covariance."""

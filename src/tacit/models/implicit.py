@@ -1,9 +1,9 @@
 """The local rule for interactions: what a person touched in, a score of every item out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from tacit.errors import ModelFileError
 from tacit.models.rules import (
     Floats,
     OwnRows,
-    arrays_and_settings,
+    PublishedRule,
     check_shapes,
     cosines,
     kinds_paid,
@@ -25,7 +25,7 @@ _LARGEST = 1e9  # of a factor; beyond it arithmetic would fail
 
 
 @dataclass(frozen=True, eq=False)
-class InteractionRule:
+class InteractionRule(PublishedRule):
     """Weighted ridge regression of who touched what on item factors, and popularity.
 
     Someone who touched d items, e_j = 1 for those and 0 for all others, is taken to touch item j
@@ -80,23 +80,12 @@ class InteractionRule:
         near = self.offsets[items, None] * turned[items] / (1.0 + count * strengths)
         return self.offsets[items] - count * (near @ middle), near @ turned[own.items].T
 
-    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
-        """Return the arrays and the settings that a model file holds."""
-        return arrays_and_settings(self, ())
-
-    @classmethod
-    def from_parts(
-        cls,
-        arrays: Mapping[str, Floats],
-        settings: Mapping[str, Any],  # noqa: ARG003
-    ) -> "InteractionRule":
-        """Read back what `parts` gave, trusting none of it."""
-        rule = cls(np.ascontiguousarray(arrays["factors"]), arrays["offsets"])
-        check_shapes(rule, factors=(rule.offsets.size, rule.factors.shape[-1]))
-        shares = np.all(rule.offsets >= 0) and abs(float(rule.offsets.sum()) - 1.0) < 1e-6
-        if not shares or np.any(np.abs(rule.factors) > _LARGEST):
+    def check(self) -> None:
+        """Refuse arrays that do not fit together."""
+        check_shapes(self, factors=(self.offsets.size, self.factors.shape[-1]))
+        shares = np.all(self.offsets >= 0) and abs(float(self.offsets.sum()) - 1.0) < 1e-6
+        if not shares or np.any(np.abs(self.factors) > _LARGEST):
             raise ModelFileError("the arrays of the local rule are impossible")
-        return rule
 
     def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """Popularity comes from item weights; factors from at least one release of pairs."""

@@ -1,6 +1,6 @@
 """The local rule of the latent factor model: what a person chose and how she rated it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +16,7 @@ from tacit.models.rules import (
     Floats,
     OwnRows,
     Pairs,
-    arrays_and_settings,
+    PublishedRule,
     check_shapes,
     cosines,
     kinds_paid,
@@ -37,7 +37,7 @@ _LEAST_POWER = 0.5  # of the chance to like an item, beside the score of choice
 
 
 @dataclass(frozen=True, eq=False)
-class LatentFactorRule:
+class LatentFactorRule(PublishedRule):
     r"""Posterior means in a linear Gaussian model of what a person chooses and how she rates it.
 
     Someone with ratings of the d items o has $x = e_o/\sqrt{d}$. Choice: $x = V c + N(0, \Delta)$,
@@ -163,37 +163,22 @@ class LatentFactorRule:
         gaps = own.values.astype(np.float64) - means[own.items]
         return means[items], ridge_weights(self.factors, self.noise, own, items) * gaps
 
-    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
-        """Return the arrays and the settings that a model file holds."""
-        return arrays_and_settings(self, ("liked",))
-
-    @classmethod
-    def from_parts(
-        cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]
-    ) -> "LatentFactorRule":
-        """Read back what `parts` gave, trusting none of it."""
-        names = ("factors", "offsets", "noise", "choice_factors", "choice_noise", "prior")
-        rule = cls(
-            **{name: np.ascontiguousarray(arrays[name]) for name in names},
-            liked=float(settings["liked"]),
-            measured=arrays.get("measured"),
-            measured_noise=arrays.get("measured_noise"),
-        )
-        items, rank, choices = rule.offsets.size, rule.factors.shape[-1], rule.prior.shape[0]
+    def check(self) -> None:
+        """Refuse arrays that do not fit together, and settings that are impossible."""
+        items, rank, choices = self.offsets.size, self.factors.shape[-1], self.prior.shape[0]
         check_shapes(
-            rule,
+            self,
             factors=(items, rank),
             noise=(items,),
             choice_factors=(items, choices),
             choice_noise=(items,),
             prior=(choices, rank),
         )
-        _check_measured(rule)
-        usable = all(np.all(np.abs(part) < _LARGEST) for part in (rule.choice_factors, rule.prior))
-        positive = np.all(rule.noise > 0) and np.all(rule.choice_noise > 0)
-        if not (usable and positive and choices > 0 and np.isfinite(rule.liked)):
+        _check_measured(self)
+        usable = all(np.all(np.abs(part) < _LARGEST) for part in (self.choice_factors, self.prior))
+        positive = np.all(self.noise > 0) and np.all(self.choice_noise > 0)
+        if not (usable and positive and choices > 0 and np.isfinite(self.liked)):
             raise ModelFileError("the arrays of the local rule are impossible")
-        return rule
 
     def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """Say which of its parts no release pays for."""

@@ -1,8 +1,8 @@
 """Local rules that are linear algebra on one's own ratings: projection and ridge regression."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +13,20 @@ from tacit.models.rules import (
     Floats,
     OwnRows,
     Pairs,
-    arrays_and_settings,
+    PublishedRule,
     centred,
     check_shapes,
     cosines,
     less_mean,
     missing_parts,
     own_arrays,
-    whole_or_none,
 )
 
 __all__ = ["ProjectionRule", "RidgeRule", "ridge_weights"]
 
 
 @dataclass(frozen=True, eq=False)
-class ProjectionRule:
+class ProjectionRule(PublishedRule):
     """Projects one's own row on a published subspace, Y = scale P(y) V V^T.
 
     y is the row without offsets and own mean. With more than `max_ratings` ratings, they count
@@ -71,26 +70,11 @@ class ProjectionRule:
         gaps = own.values.astype(np.float64) - self.offsets[own.items]
         return self.offsets[items], weights * gaps
 
-    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
-        """Return the arrays and the settings that a model file holds."""
-        return arrays_and_settings(self, ("scale", "max_ratings", "centre"))
-
-    @classmethod
-    def from_parts(
-        cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]
-    ) -> "ProjectionRule":
-        """Read back what `parts` gave, trusting none of it."""
-        rule = cls(
-            basis=arrays["basis"],
-            offsets=arrays["offsets"],
-            scale=float(settings["scale"]),
-            max_ratings=whole_or_none(settings["max_ratings"]),
-            centre=bool(settings["centre"]),
-        )
-        check_shapes(rule, basis=(rule.offsets.size, rule.basis.shape[-1]))
-        if not 0 < rule.scale < np.inf:
+    def check(self) -> None:
+        """Refuse arrays that do not fit together, and settings that are impossible."""
+        check_shapes(self, basis=(self.offsets.size, self.basis.shape[-1]))
+        if not 0 < self.scale < np.inf:
             raise ModelFileError("the settings of the local rule are impossible")
-        return rule
 
     def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """The subspace comes from at least one covariance or product."""
@@ -99,7 +83,7 @@ class ProjectionRule:
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeRule:
+class RidgeRule(PublishedRule):
     """Ridge regression of one's own ratings on published item factors.
 
     u = (F_o^T D_o^-1 F_o + I)^-1 F_o^T D_o^-1 y_o on the rated items o, D = diag(noise); scores
@@ -202,26 +186,12 @@ class RidgeRule:
         np.divide(level + errors, counted, out=doubts, where=counted > 0)
         return doubts
 
-    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
-        """Return the arrays and the settings that a model file holds."""
-        return arrays_and_settings(self, ("centre", "shrink", "source"))
-
-    @classmethod
-    def from_parts(cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> "RidgeRule":
-        """Read back what `parts` gave, trusting none of it."""
-        rule = cls(
-            factors=np.ascontiguousarray(arrays["factors"]),
-            offsets=arrays["offsets"],
-            noise=arrays["noise"],
-            centre=bool(settings["centre"]),
-            shrink=float(settings["shrink"]),
-            source=ReleaseKind(settings["source"]),
-        )
-        items = rule.offsets.size
-        check_shapes(rule, factors=(items, rule.factors.shape[-1]), noise=(items,))
-        if not (np.all(rule.noise > 0) and 0 <= rule.shrink < np.inf):
+    def check(self) -> None:
+        """Refuse arrays that do not fit together, and settings that are impossible."""
+        items = self.offsets.size
+        check_shapes(self, factors=(items, self.factors.shape[-1]), noise=(items,))
+        if not (np.all(self.noise > 0) and 0 <= self.shrink < np.inf):
             raise ModelFileError("the settings of the local rule are impossible")
-        return rule
 
     def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """Factors come from at least one release of the kind named as their source."""

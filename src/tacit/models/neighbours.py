@@ -1,8 +1,8 @@
 """The local rule of nearest neighbours: an item is predicted from the most similar rated ones."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from tacit.errors import ModelFileError
 from tacit.models.rules import (
     Floats,
     OwnRows,
-    arrays_and_settings,
+    PublishedRule,
     centred,
     check_shapes,
     missing_parts,
@@ -21,7 +21,7 @@ __all__ = ["NeighbourRule"]
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourRule:
+class NeighbourRule(PublishedRule):
     """Predicts item j by the weighted mean of the `nearest` rated items most similar to it.
 
     Similarity is the correlation in the published covariance C; with z the centred ratings,
@@ -61,26 +61,11 @@ class NeighbourRule:
             filled[person] = spread * (near @ (values[lo:hi] / spread[rated])) / weight
         return np.asarray(filled + means[:, None] + self.offsets)
 
-    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
-        """Return the arrays and the settings that a model file holds."""
-        return arrays_and_settings(self, ("nearest", "damping", "shrink"))
-
-    @classmethod
-    def from_parts(
-        cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]
-    ) -> "NeighbourRule":
-        """Read back what `parts` gave, trusting none of it."""
-        rule = cls(
-            covariance=arrays["covariance"],
-            offsets=arrays["offsets"],
-            nearest=int(settings["nearest"]),
-            damping=float(settings["damping"]),
-            shrink=float(settings["shrink"]),
-        )
-        check_shapes(rule, covariance=(rule.offsets.size, rule.offsets.size))
-        if not (rule.nearest >= 1 and 0 < rule.damping < np.inf and 0 <= rule.shrink < np.inf):
+    def check(self) -> None:
+        """Refuse arrays that do not fit together, and settings that are impossible."""
+        check_shapes(self, covariance=(self.offsets.size, self.offsets.size))
+        if not (self.nearest >= 1 and 0 < self.damping < np.inf and 0 <= self.shrink < np.inf):
             raise ModelFileError("the settings of the local rule are impossible")
-        return rule
 
     def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """The covariance is a release."""

@@ -1,9 +1,9 @@
 """The local rule of Frank-Wolfe: replay the rounds on one's own ratings."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,19 +12,18 @@ from tacit.errors import ModelFileError
 from tacit.models.rules import (
     Floats,
     OwnRows,
-    arrays_and_settings,
+    PublishedRule,
     check_shapes,
     cosines,
     missing_parts,
     own_arrays,
-    whole_or_none,
 )
 
 __all__ = ["ReplayRule"]
 
 
 @dataclass(frozen=True, eq=False)
-class ReplayRule:
+class ReplayRule(PublishedRule):
     """Replays Algorithm 1's rounds on one's own ratings.
 
     A person starts at Y = 0 and, for each published direction v with its gain and keep, moves by
@@ -65,29 +64,13 @@ class ReplayRule:
         """Return the cosines of the items' entries of all directions, weighted by their gains."""
         return cosines((self.directions * np.sqrt(np.abs(self.gains))[:, None]).T, item)
 
-    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
-        """Return the arrays and the settings that a model file holds."""
-        return arrays_and_settings(self, ("row_norm", "max_ratings", "centre"))
-
-    @classmethod
-    def from_parts(cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> "ReplayRule":
-        """Read back what `parts` gave, trusting none of it."""
-        rule = cls(
-            directions=arrays["directions"],
-            gains=arrays["gains"],
-            keeps=arrays["keeps"],
-            offsets=arrays["offsets"],
-            trace=arrays["trace"],
-            row_norm=float(settings["row_norm"]),
-            max_ratings=whole_or_none(settings["max_ratings"]),
-            centre=bool(settings["centre"]),
-        )
-        steps, items = rule.gains.size, rule.offsets.size
-        check_shapes(rule, directions=(steps, items), gains=(steps,), keeps=(steps,))
-        check_shapes(rule, trace=(*rule.trace.shape[:1], 2))
-        if not (rule.row_norm > 0 and np.all((rule.keeps >= 0) & (rule.keeps <= 1))):
+    def check(self) -> None:
+        """Refuse arrays that do not fit together, and settings that are impossible."""
+        steps, items = self.gains.size, self.offsets.size
+        check_shapes(self, directions=(steps, items), gains=(steps,), keeps=(steps,))
+        check_shapes(self, trace=(*self.trace.shape[:1], 2))
+        if not (self.row_norm > 0 and np.all((self.keeps >= 0) & (self.keeps <= 1))):
             raise ModelFileError("the settings of the local rule are impossible")
-        return rule
 
     def missing_releases(self, releases: Iterable[Release]) -> list[str]:
         """Each direction comes from a covariance; offsets that differ come from item sums."""

@@ -1,9 +1,18 @@
 """Local rules: own ratings in, own scores out. Deterministic, and made of published arrays only."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    NamedTuple,
+    Protocol,
+    Self,
+    get_type_hints,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +32,8 @@ __all__ = [
     "OwnRows",
     "Pairs",
     "Pairwise",
+    "PublishedRule",
     "Uncertain",
-    "arrays_and_settings",
     "centred",
     "check_shapes",
     "cosines",
@@ -32,7 +41,6 @@ __all__ = [
     "less_mean",
     "missing_parts",
     "own_arrays",
-    "whole_or_none",
 ]
 
 Floats = NDArray[np.float64]
@@ -153,16 +161,67 @@ def less_mean(factors: Floats) -> Floats:
     return np.where(np.abs(gaps) > _ZERO * np.max(np.abs(factors), initial=0.0), gaps, 0.0)
 
 
-def arrays_and_settings(
-    rule: Any, settings: Iterable[str]
-) -> tuple[dict[str, Floats], dict[str, Any]]:
-    """Split a rule's fields into arrays and the named settings."""
-    arrays = {
-        field.name: getattr(rule, field.name)
-        for field in fields(rule)
-        if isinstance(getattr(rule, field.name), np.ndarray)
-    }
-    return arrays, {name: getattr(rule, name) for name in settings}
+class PublishedRule:
+    """A local rule as a model file holds it: fields that are arrays, and the others as settings.
+
+    A subclass is a frozen dataclass, and checks in `check` what a file may have wrong.
+    """
+
+    def parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
+        """Return the arrays and the settings that a model file holds."""
+        arrays, settings = {}, {}
+        for name, hint in _fields_of(type(self)).items():
+            value = getattr(self, name)
+            if hint not in (Floats, Floats | None):
+                settings[name] = list(value) if isinstance(value, tuple) else value
+            elif value is not None:
+                arrays[name] = value
+        return arrays, settings
+
+    @classmethod
+    def from_parts(cls, arrays: Mapping[str, Floats], settings: Mapping[str, Any]) -> Self:
+        """Read back what `parts` gave, trusting none of it."""
+        found: dict[str, Any] = {}
+        for name, hint in _fields_of(cls).items():
+            if hint == Floats | None:
+                found[name] = arrays.get(name)
+            elif hint == Floats:
+                found[name] = np.ascontiguousarray(arrays[name])
+            else:
+                found[name] = _READ[hint](settings[name])
+        rule = cls(**found)
+        rule.check()
+        return rule
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit together, and settings that are impossible."""
+        raise NotImplementedError
+
+
+def _fields_of(rule: Any) -> dict[str, Any]:
+    """Return the fields of a rule with their types, in order."""
+    hints = get_type_hints(rule)
+    return {field.name: hints[field.name] for field in fields(rule)}
+
+
+def _whole_or_none(value: Any) -> int | None:
+    """Read a count from a model file."""
+    if value is None:
+        return None
+    if not 1 <= int(value) <= 2**53:
+        raise ModelFileError("the settings of the local rule are impossible")
+    return int(value)
+
+
+_READ: dict[Any, Callable[[Any], Any]] = {
+    bool: bool,
+    int: int,
+    int | None: _whole_or_none,
+    float: float,
+    tuple[int, ...]: lambda value: tuple(int(each) for each in value),
+    ReleaseKind: ReleaseKind,
+}
+"""How settings are read, by the types of their fields."""
 
 
 def check_shapes(rule: Any, **shapes: tuple[int, ...]) -> None:
@@ -172,15 +231,6 @@ def check_shapes(rule: Any, **shapes: tuple[int, ...]) -> None:
         array = getattr(rule, name)
         if array.shape != shape or not np.isfinite(array).all():
             raise ModelFileError("the arrays of the local rule do not fit together")
-
-
-def whole_or_none(value: Any) -> int | None:
-    """Read a count from a model file."""
-    if value is None:
-        return None
-    if not 1 <= int(value) <= 2**53:
-        raise ModelFileError("the settings of the local rule are impossible")
-    return int(value)
 
 
 def kinds_paid(releases: Iterable[Release]) -> Counter[ReleaseKind]:

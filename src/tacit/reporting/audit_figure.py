@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tacit._atomic import durable_file
 from tacit._outputs import Kind, Output, check_replaceable
 from tacit.audit.population import Law, Levels
 from tacit.audit.progress import UNTOLD, Steps
 from tacit.audit.reconstruction import Reading, read_rows, steps_of_reading
 from tacit.audit.target import Target
 from tacit.errors import ConfigError
-from tacit.reporting.style import INK, QUIET, calm_style, check_matplotlib
+from tacit.reporting.drawing import ENDINGS, INK, QUIET, calm_style, check_matplotlib, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_picture", "draw", "files_of_picture"]
 
-_ENDINGS = (".svg", ".png")
 _DISHES = ("lentil soup", "plum cake", "rye bread", "fish stew", "apple pie", "spinach")
 # From blue (1) to orange (5), for all eyes; the first is for what was not rated.
 _FILLS = ("#f1f1ef", "#2b6ca3", "#8db9d8", "#efe6d2", "#eeaa6d", "#c4591b")
@@ -45,7 +43,7 @@ class _Line:
 
 def check_picture(path: Path, *, overwrite: bool = False) -> None:
     """Refuse a picture that cannot be drawn, before anything is computed."""
-    if path.suffix not in ("", *_ENDINGS):
+    if path.suffix not in ("", *ENDINGS):
         raise ConfigError(
             f"picture={path}: expected a name that ends in .svg or .png, or in neither for both"
         )
@@ -56,7 +54,7 @@ def check_picture(path: Path, *, overwrite: bool = False) -> None:
 
 def files_of_picture(path: Path) -> list[Path]:
     """The files that are drawn: the given one, or two for a name with no ending."""
-    return [path] if path.suffix else [path.with_suffix(ending) for ending in _ENDINGS]
+    return [path] if path.suffix else [path.with_suffix(ending) for ending in ENDINGS]
 
 
 def draw(
@@ -80,14 +78,7 @@ def draw(
     with calm_style():
         figure = _drawn(lines, people)
         for name in files_of_picture(path):
-            with durable_file(name) as file:
-                form = name.suffix[1:]
-                figure.savefig(file, format=form, dpi=160, metadata=_metadata(name))
-
-
-def _metadata(path: Path) -> dict[str, None] | None:
-    """Leave the date out: the same picture is the same file."""
-    return {"Date": None} if path.suffix == ".svg" else None
+            save_figure(figure, name)
 
 
 def _lines(free: Reading, private: Reading, law: Law, epsilon: float) -> list[_Line]:

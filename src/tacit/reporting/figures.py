@@ -5,8 +5,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit._atomic import durable_file
-from tacit.reporting.style import GRID, INK, QUIET, Line, calm_style, check_matplotlib, lines_of
+from tacit.reporting.drawing import (
+    ENDINGS,
+    GRID,
+    INK,
+    QUIET,
+    calm_style,
+    check_matplotlib,
+    save_figure,
+)
+from tacit.reporting.style import Line, lines_of
 from tacit.research.experiments.guides import BOUNDS
 from tacit.research.experiments.spec import MEASURES, DatasetChoice, Experiment, MethodChoice
 from tacit.research.experiments.summary import Point
@@ -45,7 +53,10 @@ def draw(experiment: Experiment, points: Sequence[Point], folder: Path) -> list[
             _draw_growth(panels[0], experiment, drawn, lines)
         _legend(figure, panels, [method.label for method in experiment.methods])
         figure.suptitle(experiment.title, fontsize=11, x=0.01, ha="left")
-        return [_save(figure, folder / f"{experiment.name}.{kind}") for kind in ("svg", "png")]
+        files = [folder / f"{experiment.name}{ending}" for ending in ENDINGS]
+        for file in files:
+            save_figure(figure, file)
+        return files
 
 
 def _shown(experiment: Experiment, points: Sequence[Point]) -> list[DatasetChoice]:
@@ -272,10 +283,3 @@ def _place(label: str, places: Mapping[str, int]) -> int:
     whole = label.removesuffix(" †")
     begun = [at for name, at in places.items() if whole.startswith(name)]
     return places.get(whole, min(begun, default=len(places)))
-
-
-def _save(figure: "Figure", path: Path) -> Path:
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    with durable_file(path) as file:
-        figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=metadata)
-    return path

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from tacit.book.splits import PlannedRefit
-from tacit.reporting.plan_figure import check_picture, new_figure, save_figure
+from tacit.reporting.drawing import QUIET, check_picture, save_figure
+from tacit.reporting.plan_figure import new_figure
 from tacit.research.theory.case import Case
 from tacit.research.theory.forecast import forecast
 from tacit.research.theory.lifetime import expected_of
@@ -14,20 +15,20 @@ from tacit.research.theory.lifetime import expected_of
 __all__ = ["draw_lifetime"]
 
 _POINTS = 14
-_BLUE, _ORANGE, _QUIET = "#2f5d8a", "#c8702a", "#6f6f6f"
+_BLUE, _ORANGE = "#2f5d8a", "#c8702a"
 
 
 def draw_lifetime(
     refits: Sequence[PlannedRefit], case: Case, path: Path, *, overwrite: bool = False
 ) -> None:
     """Draw the epsilon that is spent so far, and the RMSE of refits with and without memory."""
-    check_picture(path, overwrite=overwrite)
+    check_picture("--plot", path, overwrite=overwrite)
     with new_figure(1, 2) as (figure, axes):
         numbers = [refit.number for refit in refits]
         left, right = axes[0]
         left.plot(numbers, [refit.spent_epsilon for refit in refits], color=_BLUE, label="spent")
         left.plot(
-            numbers, [refit.epsilon for refit in refits], color=_QUIET, ls=":", label="each refit"
+            numbers, [refit.epsilon for refit in refits], color=QUIET, ls=":", label="each refit"
         )
         left.set(title="epsilon", xlabel="refit", ylim=(0, None))
         left.legend(frameon=False)
@@ -37,7 +38,7 @@ def draw_lifetime(
         alone = [expected_of(case, refit, remembers=False).rmse for refit in chosen]
         right.plot(at, together, color=_BLUE, label="refits that remember")
         right.plot(at, alone, color=_ORANGE, ls="--", label="each by itself")
-        right.axhline(forecast(case).rmse, color=_QUIET, ls=":", label="one fit with all of it")
+        right.axhline(forecast(case).rmse, color=QUIET, ls=":", label="one fit with all of it")
         right.set(title="expected RMSE (Moments)", xlabel="refit")
         right.legend(frameon=False)
         save_figure(figure, path)

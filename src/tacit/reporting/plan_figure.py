@@ -7,10 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit._atomic import durable_file
-from tacit._outputs import Kind, Output, check_replaceable
 from tacit.accounting.budget import Neighbours, PrivacyBudget
-from tacit.errors import ConfigError
+from tacit.reporting.drawing import GRID, QUIET, calm_style, check_picture, save_figure
 from tacit.research.theory.bounds import recommended_rounds
 from tacit.research.theory.case import Case
 from tacit.research.theory.expectation import Expectation
@@ -22,53 +20,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_picture", "draw_plan", "new_figure", "save_figure"]
+__all__ = ["draw_plan", "new_figure"]
 
-_ENDINGS = (".svg", ".png")
-_INK, _QUIET, _FAINT, _GRID = "#2b2b2b", "#6f6f6f", "#a8a8a8", "#ececec"
+_FAINT = "#a8a8a8"
 _BLUE, _TEAL, _ORANGE = "#2f5d8a", "#3a8f7b", "#c8702a"
 _POINTS = 60
 _FORECASTS = 13
 _OWN_MEAN, _BIASES = "user mean", "user and item bias, no noise"
 _NO_NOISE = "Moments, no noise"
-_LINES = ((_QUIET, ":"), (_ORANGE, "--"), (_TEAL, "-"))
+_LINES = ((QUIET, ":"), (_ORANGE, "--"), (_TEAL, "-"))
 _FEW_TICKS, _MANY_TICKS = (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
-_STYLE: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.size": 9.5,
-    "text.color": _INK,
-    "axes.edgecolor": _QUIET,
-    "axes.labelcolor": _INK,
-    "axes.titlesize": 10.5,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": _QUIET,
-    "ytick.color": _QUIET,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "tacit",
-}
-
-
-def check_picture(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse a picture that cannot be drawn, before anything is computed."""
-    if path.suffix not in _ENDINGS:
-        raise ConfigError(f"--plot {path}: expected a name that ends in .svg or .png")
-    check_replaceable(Output("--plot", path, Kind.PICTURE), overwrite=overwrite)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ConfigError(
-            '--plot needs matplotlib, which is not installed: pip install "tacit[figures]"'
-        ) from None
 
 
 def draw_plan(
     expected: Expectation, plan: Plan | None, path: Path, *, overwrite: bool = False
 ) -> None:
     """Draw expected RMSE against epsilon and users; below it, bounds and noise if they apply."""
-    check_picture(path, overwrite=overwrite)
-    with _calm_style():
+    check_picture("--plot", path, overwrite=overwrite)
+    with calm_style():
         from matplotlib.figure import Figure
 
         rows = 2 if plan else 1
@@ -84,7 +53,7 @@ def draw_plan(
             _draw_bounds(axes[1, 0], plan, epsilons)
             _draw_noise(axes[1, 1], plan, epsilons)
         _caption(figure, case)
-        _save(figure, path)
+        save_figure(figure, path)
 
 
 def _draw_by_epsilon(axes: "Axes", case: Case, epsilon: float) -> None:
@@ -123,26 +92,13 @@ def _draw_forecast(axes: "Axes", places: list[float], cases: list[Case]) -> None
 
 
 @contextmanager
-def _calm_style() -> Iterator[None]:
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        yield
-
-
-@contextmanager
 def new_figure(rows: int, columns: int) -> "Iterator[tuple[Figure, Any]]":
     """Give an empty picture in the style of plans."""
-    with _calm_style():
+    with calm_style():
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(5 * columns, 4.6 * rows), layout="constrained")
         yield figure, figure.subplots(rows, columns, squeeze=False)
-
-
-def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a picture whole or not at all."""
-    _save(figure, path)
 
 
 def _epsilons(epsilon: float, delta: float, points: int = _POINTS) -> list[float]:
@@ -166,7 +122,7 @@ def _draw_bounds(axes: "Axes", plan: Plan, epsilons: list[float]) -> None:
         label = f"{bound.name}, {bound.place}"
         axes.plot(epsilons, curve, color=colour, linestyle=line, linewidth=1.8, label=label)
     axes.axhline(
-        plan.zero_rmse, color=_QUIET, linewidth=1, linestyle=":", label="predicting a user's mean"
+        plan.zero_rmse, color=QUIET, linewidth=1, linestyle=":", label="predicting a user's mean"
     )
     axes.set_yscale("log")
     axes.set_title("Bounds as RMSE: exact noise, hidden constants as 1")
@@ -207,7 +163,7 @@ def _finish(axes: "Axes", name: str, asked: float) -> None:
         axis.set_major_locator(LogLocator(subs=ticks))
         axis.set_major_formatter(FuncFormatter(_tick))
         axis.set_minor_formatter(NullFormatter())
-    axes.grid(True, which="major", color=_GRID, linewidth=0.8)
+    axes.grid(True, which="major", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.tick_params(which="both", length=0)
     axes.axvline(asked, color=_FAINT, linewidth=1, zorder=1)
@@ -234,14 +190,5 @@ def _caption(figure: "Figure", case: Case) -> None:
         f"{case.users:,} users, {case.items:,} items, {case.per_user:,.0f} ratings a user, "
         f"{promise}; thin vertical lines mark what was asked for",
         fontsize=9.5,
-        color=_QUIET,
+        color=QUIET,
     )
-
-
-def _save(figure: "Figure", path: Path) -> None:
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    try:
-        with durable_file(path) as file:
-            figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=metadata)
-    except OSError as error:
-        raise ConfigError(f"--plot {path} cannot be written: {error.strerror}") from None

@@ -1,18 +1,13 @@
-"""One look for all figures: colours that colour-blind people can tell apart, and calm axes."""
+"""How methods are drawn in figures: in colours that colour-blind people can tell apart."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from tacit.errors import ConfigError
+from tacit.reporting.drawing import INK, QUIET
 from tacit.research.experiments.spec import Experiment, MethodChoice
 
-__all__ = ["GRID", "INK", "QUIET", "Line", "calm_style", "check_matplotlib", "lines_of", "nth_line"]
+__all__ = ["Line", "lines_of", "nth_line"]
 
-INK: Final = "#222222"
-QUIET: Final = "#6f6f6f"
-GRID: Final = "#ececec"
 # The colours of Okabe and Ito, without their yellow, which is too pale for a line.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5C99", "#8C6D31")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -21,21 +16,6 @@ _YARDSTICK_DASHES: dict[str, Any] = {
     "user-mean": ":",
     "item-mean": (0, (1, 3)),
     "global-mean": (0, (1, 5)),
-}
-_STYLE: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.size": 9.5,
-    "text.color": INK,
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 10.5,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": QUIET,
-    "ytick.color": QUIET,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "tacit",
 }
 
 
@@ -94,22 +74,3 @@ def _baseline(method: MethodChoice, *, later: bool) -> Line:
     """Yardsticks are dotted, a method without a private form is dashed; a later one dash-dotted."""
     dashes = _YARDSTICK_DASHES.get(method.algorithm, "-." if later else "--")
     return Line(QUIET if method.is_yardstick else INK, "", dashes, width=1.2, front=2)
-
-
-def check_matplotlib() -> None:
-    """Refuse to begin what could not be drawn in the end."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ConfigError(
-            'figures need matplotlib, which is not installed: pip install "tacit[figures]"'
-        ) from None
-
-
-@contextmanager
-def calm_style() -> Iterator[None]:
-    """Draw in this style, and leave everyone else's alone."""
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        yield

@@ -13,8 +13,8 @@ from tacit._outputs import Kind, Output, check_replaceable
 from tacit.datasets.paths import folder_of, is_here
 from tacit.datasets.registry import DATASETS
 from tacit.errors import ConfigError, DataError
+from tacit.reporting.drawing import check_matplotlib
 from tacit.reporting.figures import draw
-from tacit.reporting.style import check_matplotlib
 from tacit.reporting.tables import csv_text, markdown_text
 from tacit.research.experiments.jobs import Cell, Job, cells_of
 from tacit.research.experiments.paths import results_folder

@@ -4,7 +4,6 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Final
 
 import polars as pl
@@ -96,12 +95,7 @@ class RunStore:
         """Hold the folder."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let others use the folder."""
         self.close()
 

@@ -1,7 +1,7 @@
 """The public numbers that the paper's bounds are made of."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -159,15 +159,8 @@ def unit_rows(users: int, items: int, epsilon: float, delta: float = 1e-6) -> Pr
 
     *Paper:* Section 1.2, the interlude on low-rank approximation.
     """
-    return Problem(
-        users=users,
-        items=items,
-        ratings=users * items,
-        nuclear_norm=math.sqrt(users),
-        row_norm=1.0,
-        epsilon=epsilon,
-        delta=delta,
-    )
+    seen = every_entry(users, items, epsilon, delta)
+    return replace(seen, nuclear_norm=math.sqrt(users), row_norm=1.0)
 
 
 def _check_count(name: str, value: object) -> None:

@@ -1,15 +1,15 @@
 """What a forecast assumes of ratings: how far they vary and why, and who rates what."""
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from tacit.errors import ConfigError
+from tacit._validate import Range, Validated
 
 __all__ = ["Audience", "Tastes", "make_audience"]
 
@@ -22,7 +22,7 @@ _USUAL = {"item_sd": 0.11, "user_sd": 0.1, "noise_sd": 0.19}  # of the width of 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tastes:
+class Tastes(Validated):
     r"""Guesses of how ratings vary, from public knowledge and never from the ratings themselves.
 
     A rating is $y_{ij} = g + q_j + b_i + \sum_k u_{ik} f_{jk} + e_{ij}$: the item effect $q_j$ has
@@ -34,25 +34,21 @@ class Tastes:
     (0.495, 0.855, 0.244)
     """
 
-    item_sd: float
-    user_sd: float
-    noise_sd: float
-    factors: int = 12
+    item_sd: Annotated[float, Range(0, 1e9)]
+    user_sd: Annotated[float, Range(0, 1e9)]
+    noise_sd: Annotated[float, Range(1e-9, 1e9)]
+    factors: Annotated[int, Range(1, 1000)] = 12
     """How many latent factors there are."""
-    factor_share: float = 0.25
+    factor_share: Annotated[float, Range(0, 0.99)] = 0.25
     """The part of the variance beyond user bias and item effects that latent factors explain."""
-    factor_decay: float = 0.75
+    factor_decay: Annotated[float, Range(0.01, 1)] = 0.75
     """How much of a factor's variance the next one has."""
-    skew: float = 0.8
+    skew: Annotated[float, Range(0, 3)] = 0.8
     """The item of rank r is chosen in proportion to (r + 5)^-skew; 0: all alike."""
-    activity_spread: float = 0.6
+    activity_spread: Annotated[float, Range(0, 2)] = 0.6
     """The sd of the logarithm of users' numbers of ratings; 0: everyone has as many."""
-    noise_spread: float = 0.25
+    noise_spread: Annotated[float, Range(0, 1)] = 0.25
     """The sd of the logarithm of users' own noise sds."""
-
-    def __post_init__(self) -> None:
-        """Check every guess."""
-        _check(self)
 
     @classmethod
     def usual(cls, rating_range: tuple[float, float], **given: float | None) -> "Tastes":
@@ -164,25 +160,3 @@ def _cut_off(sd: float, limits: tuple[float, float]) -> tuple[float, float]:
     mean = density[0] - density[1] + a * below + b * above
     square = inside + a * density[0] - b * density[1] + a**2 * below + b**2 * above
     return inside, sd**2 * (square - mean**2)
-
-
-_LIMITS = {
-    "item_sd": (0.0, 1e9),
-    "user_sd": (0.0, 1e9),
-    "noise_sd": (1e-9, 1e9),
-    "factors": (1, 1000),
-    "factor_share": (0.0, 0.99),
-    "factor_decay": (0.01, 1.0),
-    "skew": (0.0, 3.0),
-    "activity_spread": (0.0, 2.0),
-    "noise_spread": (0.0, 1.0),
-}
-
-
-def _check(tastes: Tastes) -> None:
-    for name in (field.name for field in fields(tastes)):
-        value, (low, high) = getattr(tastes, name), _LIMITS[name]
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not low <= value <= high or (name == "factors" and value != int(value)):
-            what = "a whole number" if name == "factors" else "a number"
-            raise ConfigError(f"{name}={value!r}: expected {what} from {low:g} to {high:g}")

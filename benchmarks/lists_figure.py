@@ -7,19 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tacit._atomic import durable_file
-from tacit._outputs import Kind, Output, check_replaceable
 from tacit.errors import ConfigError
 from tacit.evaluation.new_users import Estimate
-from tacit.reporting.style import GRID, INK, QUIET, Line, calm_style, check_matplotlib, nth_line
+from tacit.reporting.drawing import GRID, INK, QUIET, calm_style, check_picture, save_figure
+from tacit.reporting.style import Line, nth_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ListPoint", "check_lists_figure", "draw_lists"]
+__all__ = ["ListPoint", "draw_lists"]
 
-_ENDINGS = (".svg", ".png")
 _BEYOND = 2.2  # how far right of the largest epsilon "no privacy" stands
 _PEER_DASHES: tuple[Any, ...] = ("--", "-.", ":", (0, (1, 3)), (0, (8, 2)))
 
@@ -29,14 +27,6 @@ class ListPoint(NamedTuple):
 
     epsilon: float | None
     quality: Estimate
-
-
-def check_lists_figure(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse a figure that cannot be drawn, before anything is computed."""
-    if path.suffix not in _ENDINGS:
-        raise ConfigError(f"figure={path}: expected a name that ends in .svg or .png")
-    check_replaceable(Output("figure", path, Kind.PICTURE), overwrite=overwrite)
-    check_matplotlib()
 
 
 def draw_lists(
@@ -51,7 +41,7 @@ def draw_lists(
 
     The first curve is drawn in black; peers have no privacy.
     """
-    check_lists_figure(path, overwrite=overwrite)
+    check_picture("--figure", path, overwrite=overwrite)
     if not any(curves.values()):
         raise ConfigError("curves: there is no point to draw; give at least one")
     with calm_style():
@@ -63,7 +53,7 @@ def draw_lists(
             _curve(axes, label, points, nth_line(turn), beyond)
         _axes(axes, curves, beyond)
         axes.set_title(title)
-        _save(figure, path)
+        save_figure(figure, path)
 
 
 def _canvas() -> tuple["Figure", "Axes"]:
@@ -129,10 +119,3 @@ def _axes(axes: "Axes", curves: Mapping[str, Sequence[ListPoint]], beyond: float
     axes.set_axisbelow(True)
     axes.tick_params(which="both", length=0)
     axes.figure.legend(loc="outside right upper", frameon=False, fontsize=8.5, labelcolor=INK)
-
-
-def _save(figure: "Figure", path: Path) -> None:
-    """Leave the date out: the same figure is the same file."""
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    with durable_file(path) as file:
-        figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=metadata)
