@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Write a file whole or not at all: a crash leaves no half-written file."""
 
 import errno
 import os

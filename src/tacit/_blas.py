@@ -1,4 +1,4 @@
-"""How many threads linear algebra may use: as many as the work around it was given.
+"""Limit the threads of linear algebra (BLAS) to the cores that a fit was given.
 
 BLAS starts a thread for each core by itself. Its threads wait for each other in a busy loop, so
 that beside another busy process each small product can take a hundred times as long; and called

@@ -1,4 +1,4 @@
-"""Says that loops are being compiled, once a call: the first time on a machine.
+"""Tell the user, once, that loops are being compiled: only the first run on a machine waits.
 
 It is a record at INFO of the logger `tacit`; a program without logging that a person runs by hand
 says it on stderr, and the command line in its own way. What is compiled is kept beside the package,

@@ -1,4 +1,4 @@
-"""What a file that is not what it claims to be can raise, wherever it is looked at."""
+"""The exceptions that reading a damaged or foreign file can raise."""
 
 from safetensors import SafetensorError
 

@@ -1,4 +1,4 @@
-"""What may be written where: no command writes over an input, or over a file of another kind.
+"""Which files may be overwritten: never an input, and no file of another kind unless asked.
 
 Three rules, checked before anything is read or spent, and the last once more before a file is
 replaced:

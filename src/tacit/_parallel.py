@@ -1,4 +1,4 @@
-"""Sharing pieces of work among threads; the kernels that they call hold no lock."""
+"""Run work on several threads; compiled loops release the interpreter lock."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

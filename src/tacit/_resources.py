@@ -1,4 +1,4 @@
-"""What this machine has: cores and memory."""
+"""How many cores and how much memory this machine has."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Settings that check themselves: what a field allows stands in its type, once.
+"""Settings that check themselves: the type of a field states the allowed values.
 
 `rounds: Annotated[int, Range(2, 10_000)] = 10` is checked when a config is made, and the same words
 are in the error, in the command line's help and in the reference. Allowed are numbers with a Range,

@@ -1,4 +1,4 @@
-"""The ledger: every release of a fit, what it costs, and a stop before the budget is passed.
+"""The ledger: every release of a fit and its cost; it refuses what would exceed the budget.
 
 It knows public numbers only. All releases of a fit are reserved before any data is read; each
 is spent before its noise is drawn; and what was not reserved cannot be spent.
@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tacit.accounting.budget import PrivacyBudget, Sensitivity, mu_of
 from tacit.accounting.release import Release
@@ -46,6 +47,15 @@ class Entry:
     def mu(self) -> float:
         """The cost, sensitivity / noise sd; infinite for a release without noise."""
         return self.sensitivity / self.noise_sd if self.noise_sd > 0 else math.inf
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the machine's form; the cost of a release without noise is null."""
+        return {
+            **self.release.to_json(),
+            "sensitivity": self.sensitivity,
+            "noise_sd": self.noise_sd,
+            "mu": self.mu if self.noise_sd > 0 else None,
+        }
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Certificates of older versions: releases had a name only, and this reads their kind off it.
+"""Certificates of older versions: the kind of a release is read from its name.
 
 Nothing but `Certificate.from_json` may use it.
 """

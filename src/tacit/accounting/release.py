@@ -1,4 +1,4 @@
-"""What a release is, as a value: its kind, its number, and the part of a fit that it belongs to.
+"""A release as a typed value: its kind, its number, and the part of a fit it belongs to.
 
 The text that people read (`Release.name`) is made from it, and never read back. It knows public
 things only: which releases a fit makes is fixed by its settings.

@@ -1,4 +1,4 @@
-"""Algorithms: each decides what is released and what users make of it."""
+"""Algorithms: each decides what is released, and builds the local rule from it."""
 
 from collections.abc import Callable
 from functools import partial

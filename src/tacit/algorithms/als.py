@@ -1,4 +1,4 @@
-"""Private alternating least squares, after DPALS: the strongest published follow-up."""
+"""Private alternating least squares, after DPALS (Chien et al., 2021)."""
 
 import math
 from dataclasses import dataclass, fields
@@ -12,22 +12,19 @@ from tacit._validate import Count, Positive, Range, Seed, Validated
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.preparation import (
-    public_settings,
-)
+from tacit.algorithms.preparation import public_settings, reserve_user_count, user_count
 from tacit.estimation.eigen import start_block
 from tacit.estimation.empirical_bayes import item_means
 from tacit.models.linear import RidgeRule
 from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.rows import RowBounds
-from tacit.trusted.statistics import ItemSums, NormalEquations, UserCount, equations_sensitivity
+from tacit.trusted.statistics import ItemSums, NormalEquations, equations_sensitivity
 
 __all__ = ["ALS"]
 
 Floats = NDArray[np.float64]
 
-_USERS, _SUMS = Release(ReleaseKind.USER_COUNT), Release(ReleaseKind.ITEM_SUMS)
-_COUNT_SHARE = 0.02
+_SUMS = Release(ReleaseKind.ITEM_SUMS)
 _START_SPREAD = 0.12  # root mean square of u . v_j at the start, per hi - lo
 _MOST_SPREAD = 0.25  # of u . v_j at any time, per hi - lo: more is noise
 _LEAST_EIGENVALUE = 0.3  # of an item's G_j beside the one that it is expected to have
@@ -91,10 +88,7 @@ class ALS(Validated):
             f"{facts.n_items} items times {columns}^2 numbers would need more memory",
             "use a smaller start_rank and rank, or fewer items",
         )
-        left = 1.0 - self.means_share
-        if facts.n_users is None:
-            ledger.reserve(_USERS, UserCount().sensitivity, _COUNT_SHARE)
-            left -= _COUNT_SHARE
+        left = 1.0 - self.means_share - reserve_user_count(ledger, facts)
         ledger.reserve(_SUMS, self._item_sums(facts).sensitivity, self.means_share)
         rounds = self._rounds(facts)
         for turn in range(1, rounds + 1):
@@ -102,9 +96,7 @@ class ALS(Validated):
 
     def run(self, mechanism: Mechanism, facts: Facts) -> RidgeRule:
         """Alternate; users solve once more on the factors that come out."""
-        users = facts.n_users
-        if users is None:
-            users = max(1, round(float(mechanism.release(_USERS, UserCount())[0])))
+        users = round(user_count(mechanism, facts))
         sums = mechanism.release(_SUMS, self._item_sums(facts))
         noise_sd = mechanism.noise_sd(_SUMS)
         offsets = item_means(sums, noise_sd, facts.rating_range)

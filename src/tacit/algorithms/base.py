@@ -1,4 +1,4 @@
-"""What every algorithm is: a frozen config that plans its releases, then makes them."""
+"""What every algorithm is: a frozen config that first plans its releases, then makes them."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Protocol

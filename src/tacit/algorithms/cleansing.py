@@ -12,10 +12,7 @@ from tacit._validate import Count, Positive, Range, Seed, Validated, refuse
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.preparation import (
-    default_ridge,
-    public_settings,
-)
+from tacit.algorithms.preparation import default_ridge, public_settings
 from tacit.models.linear import RidgeRule
 from tacit.models.neighbours import NeighbourRule
 from tacit.trusted.mechanism import Mechanism

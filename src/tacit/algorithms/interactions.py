@@ -1,4 +1,4 @@
-"""Interactions: who touched what, without ratings. Popularity, and what goes together beyond it."""
+"""Interactions: implicit feedback. Popularity, and a factorisation of co-occurrences."""
 
 from dataclasses import dataclass, fields
 from typing import Annotated, ClassVar, Literal
@@ -10,9 +10,7 @@ from tacit._validate import Count, Range, Seed, Validated
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.preparation import (
-    public_settings,
-)
+from tacit.algorithms.preparation import public_settings, reserve_user_count, user_count
 from tacit.estimation.choice import (
     centred,
     choice_factors,
@@ -35,7 +33,6 @@ from tacit.trusted.statistics import (
     ItemCounts,
     ResidualCovariance,
     ResidualProduct,
-    UserCount,
     product_sensitivity,
 )
 
@@ -43,8 +40,7 @@ __all__ = ["Interactions"]
 
 Floats = NDArray[np.float64]
 
-_COUNT_SHARE = 0.02
-_USERS, _WEIGHTS = Release(ReleaseKind.USER_COUNT), Release(ReleaseKind.ITEM_WEIGHTS)
+_WEIGHTS = Release(ReleaseKind.ITEM_WEIGHTS)
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 
 
@@ -100,10 +96,7 @@ class Interactions(Validated):
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve the user count if it is protected, item weights, and pairs or products."""
-        left = 1.0 - self.weight_share
-        if facts.n_users is None:
-            ledger.reserve(_USERS, UserCount().sensitivity, _COUNT_SHARE)
-            left -= _COUNT_SHARE
+        left = 1.0 - self.weight_share - reserve_user_count(ledger, facts)
         ledger.reserve(_WEIGHTS, ItemCounts(facts.n_items).sensitivity, self.weight_share)
         if self.eigen != "block":
             pairs = ResidualCovariance(self._bounds(facts), (), 1.0)
@@ -115,9 +108,7 @@ class Interactions(Validated):
 
     def run(self, mechanism: Mechanism, facts: Facts) -> InteractionRule:
         """Make the releases; users solve on the factors that come out."""
-        users = float(facts.n_users or 0)
-        if facts.n_users is None:
-            users = max(1.0, float(mechanism.release(_USERS, UserCount())[0]))
+        users = user_count(mechanism, facts)
         weights = mechanism.release(_WEIGHTS, ItemCounts(facts.n_items))
         find = self._from_products if self.eigen == "block" else self._from_pairs
         shares, loadings = find(mechanism, facts, weights, users)

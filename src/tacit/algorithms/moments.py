@@ -1,4 +1,4 @@
-"""Moments: item means once, one second moment once, and then every user does the work."""
+"""Moments: item means and one second moment are released once; users then solve locally."""
 
 import math
 from collections.abc import Callable
@@ -12,10 +12,7 @@ from tacit._validate import Count, Range, Seed, Validated
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.preparation import (
-    default_ridge,
-    public_settings,
-)
+from tacit.algorithms.preparation import default_ridge, public_settings
 from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
 from tacit.estimation.empirical_bayes import shrunk
 from tacit.estimation.spiked_covariance import (

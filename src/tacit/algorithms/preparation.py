@@ -30,6 +30,8 @@ __all__ = [
     "default_ridge",
     "default_row_norm",
     "public_settings",
+    "reserve_user_count",
+    "user_count",
 ]
 
 _USERS, _SUMS = Release(ReleaseKind.USER_COUNT), Release(ReleaseKind.ITEM_SUMS)
@@ -73,10 +75,7 @@ class Preparation(Validated):
         What depends on L must be reserved as scaled where L is paid for (`_norm_is_paid`).
         Returns the share of the budget that is left.
         """
-        left = 1.0
-        if users and facts.n_users is None:
-            ledger.reserve(_USERS, UserCount().sensitivity, _COUNT_SHARE)
-            left -= _COUNT_SHARE
+        left = 1.0 - (reserve_user_count(ledger, facts) if users else 0.0)
         if self.item_means:
             bound = ItemSums(self._bounds(facts), facts.rating_range).sensitivity
             ledger.reserve(_SUMS, bound, self.item_means)
@@ -88,9 +87,7 @@ class Preparation(Validated):
 
     def _users(self, mechanism: Mechanism, facts: Facts) -> int:
         """Return the number of users, paying for it where it is protected."""
-        if facts.n_users is not None:
-            return facts.n_users
-        return max(1, round(float(mechanism.release(_USERS, UserCount())[0])))
+        return round(user_count(mechanism, facts))
 
     def _radius(self, given: float | None, mechanism: Mechanism, facts: Facts) -> float:
         """Return k: the given one, or the default for the number of users."""
@@ -140,6 +137,21 @@ class Preparation(Validated):
     def _most(self, facts: Facts) -> int:
         """Return how many ratings a user can have at the most."""
         return min(self.max_ratings or facts.n_items, facts.n_items)
+
+
+def reserve_user_count(ledger: Ledger, facts: Facts) -> float:
+    """Reserve the number of users where it is protected; return the share that this takes."""
+    if facts.n_users is not None:
+        return 0.0
+    ledger.reserve(_USERS, UserCount().sensitivity, _COUNT_SHARE)
+    return _COUNT_SHARE
+
+
+def user_count(mechanism: Mechanism, facts: Facts) -> float:
+    """Return the number of users; where it is protected, as it is released, and at least 1."""
+    if facts.n_users is not None:
+        return float(facts.n_users)
+    return max(1.0, float(mechanism.release(_USERS, UserCount())[0]))
 
 
 def default_nuclear_norm(users: int, items: int, rating_range: tuple[float, float]) -> float:

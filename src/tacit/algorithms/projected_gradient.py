@@ -1,4 +1,4 @@
-"""Private projected gradient descent: Algorithm 5 of the paper, put right."""
+"""Private projected gradient descent: Algorithm 5 of the paper, corrected."""
 
 import math
 from collections.abc import Iterable

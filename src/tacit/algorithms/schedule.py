@@ -1,4 +1,4 @@
-"""Schedules of noise: how rounds share a budget, fixed in advance."""
+"""Noise schedules: how rounds share a budget, fixed in advance."""
 
 import math
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""Attacks on our own promise: a privacy claim that nobody tried to break is a guess.
+"""Attacks on our own privacy promise, run on synthetic people.
 
 Every part attacks what is done to the ratings of synthetic people, of whom it knows everything.
 None of them is ever given anyone's ratings; a model file is asked for its certificate only, and the

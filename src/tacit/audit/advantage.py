@@ -1,4 +1,4 @@
-"""How well an attacker guesses, with confidence, and how well a budget lets anyone guess."""
+"""The advantage of an attacker, with confidence limits, and its limit under a budget."""
 
 import math
 from dataclasses import dataclass

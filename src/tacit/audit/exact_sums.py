@@ -1,4 +1,4 @@
-"""The one place outside of the trust zone that opens sums: an attacker on synthetic ratings.
+"""Exact sums before noise, of synthetic ratings; only the audit may open them.
 
 Whoever audits knows everyone's ratings, because the auditor made them up. What an attacker who
 knows everyone else would have to guess can then be computed: the exact sum that every release

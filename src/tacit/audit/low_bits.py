@@ -1,4 +1,4 @@
-"""Low bits: which of two sums was noise added to, told from numbers that only one of them can give.
+"""The attack on low bits: which of two sums can have given this noisy number?
 
 Mironov (2012) showed that a textbook sampler in floating point cannot reach every number: what it
 adds to one sum and to its neighbour are different sets of numbers, however large the noise. Haney

@@ -1,4 +1,4 @@
-"""Releases as the mechanism makes them: overheard in a fit, or of sums that the auditor states.
+"""Observe the releases that the mechanism makes, in a fit or of sums the auditor states.
 
 Noise is drawn in one place only. To look at it, the auditor lets that place work, in an ordinary
 fit of synthetic people, and takes off what it was added to.

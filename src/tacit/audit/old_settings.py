@@ -1,4 +1,4 @@
-"""Certificates of older versions: settings were text only, and this reads them back from it.
+"""Certificates of older versions: settings are parsed from their text.
 
 Nothing but `audit.target` may use it, for certificates that have no `method`.
 """

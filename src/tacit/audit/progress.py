@@ -1,4 +1,4 @@
-"""How far an audit is: steps that are counted, for whoever looks. People in it are synthetic."""
+"""Progress of an audit, as a count of steps. Its people are synthetic."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Single ratings: how far do two lists lie apart that differ in one rating only?
+"""Single ratings: how far apart are the releases of two lists that differ in one rating?
 
 Such lists are neighbours under replace, and cost at most what was paid. Under add_remove they are
 two changes apart, from one list to none and from none to the other: at most twice of it. That is

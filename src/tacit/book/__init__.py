@@ -1,4 +1,4 @@
-"""The lifetime book: what all fits of one population have spent together, and a limit."""
+"""The lifetime book: the budget of one population over all fits, and a limit on it."""
 
 from tacit.book.book import Book
 from tacit.book.reservation import Reservation

@@ -1,4 +1,4 @@
-"""What the events of a book add up to: its terms, its fits, and what is spent and left.
+"""The balance of a book: its terms, its fits, what is spent and what is left.
 
 Costs are squared mu of Gaussian releases. They add up, whatever each fit was chosen by, as long as
 the sum stays within a limit that was fixed when the book was opened (docs/privacy/proofs.md, Lemma

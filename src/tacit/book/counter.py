@@ -1,4 +1,4 @@
-"""The counter beside a book: how far it had come, to tell a copy that was put back from it.
+"""The counter beside a book: it shows when an old copy of the book was put back.
 
 `people.book.count` holds the number of events and the last digest. A book with fewer events than
 its counter, or with another event at that number, is an old copy or one that went another way.

@@ -1,4 +1,4 @@
-"""Events of a book: what happened, in order, each bound to the one before by a hash.
+"""The events of a book: a log in which each entry is chained to the one before by a hash.
 
     digest_n = SHA-256(number, time, what, digest_(n-1))
 

@@ -1,4 +1,4 @@
-"""Two books of one population become one: nothing that either of them paid for is forgotten."""
+"""Merge the books of one population; nothing that any of them paid for is lost."""
 
 from collections.abc import Sequence
 from os import PathLike

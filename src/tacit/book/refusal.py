@@ -1,4 +1,4 @@
-"""The words of a refusal: what was asked, what is left, and what that would buy."""
+"""The message of a refused fit: what was asked, what is left, and what that would buy."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A fit's place in a book: reserved before data is read, closed when its certificate is known."""
+"""The reservation of a fit in a book: made before data is read, closed with its certificate."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-r"""How a lifetime budget is divided among refits, and what they come to with memory.
+r"""How a lifetime budget is divided among refits, and what refits with memory then know.
 
 Costs add up as squared mu, so a split is of $\mu^2$. With refits that remember, what is known after
 the k-th is as if one fit had cost $e_k = \lambda e_{k-1} + c_k$: all that was spent, less what has

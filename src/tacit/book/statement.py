@@ -1,4 +1,4 @@
-"""The lifetime certificate: all fits of a book, to recompute the total from."""
+"""The lifetime certificate: all fits of a book, from which the total can be recomputed."""
 
 import math
 from collections.abc import Mapping
@@ -116,15 +116,7 @@ def _fit_json(fit: FitRecord, account: Account) -> dict[str, Any]:
         "cost": fit.cost,
         "spent_epsilon": epsilon_of(math.sqrt(fit.cost), account.terms.delta),
         "certificate": fit.certificate,
-        "releases": [
-            {
-                **entry.release.to_json(),
-                "sensitivity": entry.sensitivity,
-                "noise_sd": entry.noise_sd,
-                "mu": entry.mu,
-            }
-            for entry in fit.releases
-        ],
+        "releases": [entry.to_json() for entry in fit.releases],
     }
 
 

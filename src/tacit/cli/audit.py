@@ -33,9 +33,11 @@ def run(
     epsilon: Annotated[
         float | None, typer.Option(help="The promise to attack, for an algorithm.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="... at this delta.")] = 1e-6,
+    delta: Annotated[float, typer.Option(help="The delta of that promise.")] = 1e-6,
     neighbours: Annotated[str, typer.Option(help="replace or add_remove.")] = "replace",
-    accounting: Annotated[str, typer.Option(help="exact, or paper for comparison.")] = "exact",
+    accounting: Annotated[
+        str, typer.Option(help="How noise follows from epsilon: exact, or paper for comparison.")
+    ] = "exact",
     rating_range: Annotated[
         tuple[float, float], typer.Option(help="LO HI: the range of the synthetic ratings.")
     ] = (1.0, 5.0),
@@ -45,20 +47,28 @@ def run(
         typer.Option(help="Some of sensitivity,rating,game,membership,reconstruction,noise."),
     ] = None,
     trials: Annotated[
-        int | None, typer.Option(help="Fits in either world of the game; 1000, or 200 if quick.")
+        int | None,
+        typer.Option(help="Fits with the person and as many without; 1000, or 200 if quick."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Repeats the game; its noise is the system's if left out.")
+        int | None,
+        typer.Option(
+            help="The random seed of the game; left out, noise is the operating system's."
+        ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Look less hard, for a first impression.")
+        bool,
+        typer.Option("--quick", help="Fewer fits and shorter searches, for a first impression."),
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="A page: .txt, .json or .html.")
+        Path | None,
+        typer.Option("-o", "--output", help="Write the result to a file: .txt, .json or .html."),
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(help="Draw what is read about one person: .svg, .png, no ending: both."),
+        typer.Option(
+            help="Draw what an attacker reads about one person: .svg, .png; no ending: both."
+        ),
     ] = None,
     force: Force = False,
     as_json: AsJson = False,

@@ -33,8 +33,10 @@ def _root(context: typer.Context) -> None:
 @app.command(cls=WithExamples)
 def new(
     book: Annotated[Path, typer.Argument(metavar="BOOK", help="The new file (people.book).")],
-    epsilon: Annotated[float, typer.Option(help="The privacy loss of all fits together.")],
-    delta: Annotated[float, typer.Option(help="... except with this probability.")] = 1e-6,
+    epsilon: Annotated[
+        float, typer.Option(help="The privacy budget epsilon of all fits together.")
+    ],
+    delta: Annotated[float, typer.Option(help="The probability that epsilon is exceeded.")] = 1e-6,
     neighbours: Annotated[
         str, typer.Option(help="replace or add_remove; all fits have the same.")
     ] = "replace",
@@ -74,23 +76,22 @@ def plan(
     book: Annotated[
         Path | None, typer.Argument(metavar="[BOOK]", help="Plan what is left of this book.")
     ] = None,
-    refits: Annotated[int, typer.Option(help="How many there will be.")] = 52,
+    refits: Annotated[int, typer.Option(help="How many refits are planned.")] = 52,
     epsilon: Annotated[
-        float | None, typer.Option(help="Of all of them together; what is left of BOOK.")
+        float | None,
+        typer.Option(help="The budget of all refits together; by default what is left of BOOK."),
     ] = None,
-    delta: Annotated[float, typer.Option(help="... except with this probability.")] = 1e-6,
+    delta: Annotated[float, typer.Option(help="The probability that epsilon is exceeded.")] = 1e-6,
     split: Annotated[
         str, typer.Option(help="first (30 % at first, then equal), equal or geometric.")
     ] = "first",
     half_life: Annotated[
         float | None,
-        typer.Option(
-            help="Refits after which half of what is known is outdated; never if left out."
-        ),
+        typer.Option(help="Refits after which half of the knowledge is outdated; left out: never."),
     ] = None,
     users: Annotated[int, typer.Option(help="How many users, for the forecast.")] = 20_000,
     items: Annotated[int, typer.Option(help="How many items.")] = 400,
-    per_user: Annotated[int, typer.Option(help="Ratings of a user, on average.")] = 80,
+    per_user: Annotated[int, typer.Option(help="Ratings per user, on average.")] = 80,
     rating_range: Annotated[
         tuple[float, float], typer.Option(help="LO HI: the public range of ratings.")
     ] = (1.0, 5.0),

@@ -13,11 +13,11 @@ __all__ = ["run"]
 def run(
     model: ModelPath,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where it goes; otherwise it is printed.")
+        Path | None, typer.Option("-o", "--output", help="The file to write; printed if left out.")
     ] = None,
-    title: Annotated[str, typer.Option(help="Its heading.")] = "A private recommender",
+    title: Annotated[str, typer.Option(help="The heading of the card.")] = "A private recommender",
     licence: Annotated[
-        str | None, typer.Option("--licence", help="Of the model, such as cc-by-4.0.")
+        str | None, typer.Option("--licence", help="The licence of the model, such as cc-by-4.0.")
     ] = None,
     force: Force = False,
     as_json: AsJson = False,

@@ -1,4 +1,4 @@
-"""tacit demo: the whole way on synthetic ratings, from a file to one person's recommendations."""
+"""tacit demo: all steps on synthetic ratings, from a file to one person's recommendations."""
 
 import sys
 from importlib.util import find_spec
@@ -29,7 +29,7 @@ def run(
     force: Force = False,
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
-    """See it all on synthetic ratings. Certificate, accuracy, recommendations and a report."""
+    """Try everything on synthetic ratings: certificate, accuracy, recommendations and a report."""
     from tacit.accounting.promise import rounded_up
     from tacit.fitting.fit import fit
     from tacit.models import load

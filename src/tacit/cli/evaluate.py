@@ -27,7 +27,9 @@ def run(
     *,
     train: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="What users predict from; may be repeated."),
+        typer.Option(
+            metavar="FILE", help="The ratings that predictions are made from; may be repeated."
+        ),
     ] = None,
     test: Annotated[
         list[str] | None,
@@ -38,7 +40,7 @@ def run(
         typer.Option(
             metavar="FILE",
             help="Instead of both: all ratings of users who were not in the fit; may be repeated. "
-            "80 % are folded in, 20 % held out. That they were not in the fit cannot be checked.",
+            "80 % are folded in, 20 % held out. Nobody can check that they were not in the fit.",
         ),
     ] = None,
     k: Annotated[
@@ -54,12 +56,12 @@ def run(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="With --new-users: of what is held out; 0 if none.")
+        int | None, typer.Option(help="With --new-users: the random seed of the held-out part (0).")
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
-            help="With --new-users: what lists are ordered by, 'rating' or 'choice'; left out, as "
+            help="With --new-users: how lists are sorted, by 'rating' or 'choice'; left out, as "
             "`tacit recommend` does."
         ),
     ] = None,

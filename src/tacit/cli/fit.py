@@ -17,7 +17,7 @@ def run(
     *,
     output: ModelOutput,
     epsilon: Annotated[
-        float | None, typer.Option(help="The privacy loss that may not be exceeded.")
+        float | None, typer.Option(help="The privacy budget epsilon; smaller is more private.")
     ] = None,
     promise: Promise,
     given: GivenOrImplicit,
@@ -31,12 +31,15 @@ def run(
     ] = None,
     settings: Settings = None,
     max_ratings: Annotated[
-        int | None, typer.Option(help="At most this many ratings a user count.")
+        int | None, typer.Option(help="At most this many ratings of each user are used.")
     ] = None,
     making: Making,
     where: Where,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say what was chosen, and why.")
+        bool,
+        typer.Option(
+            "--explain", help="Explain what was chosen and why, and what the budget paid for."
+        ),
     ] = False,
 ) -> None:
     """Learn privately from ratings. Writes a model file, which may be published."""

@@ -1,4 +1,4 @@
-"""What the verbs that make a model share: their options, and the way from ratings to its file."""
+"""What fit, tune and refit share: their options, and the steps from ratings to a model file."""
 
 import json
 from collections.abc import Callable
@@ -37,21 +37,26 @@ class Promise(OptionGroup):
 
     delta: Annotated[
         float | None,
-        typer.Option(help="... except with this probability; 1e-6, or that of --book."),
+        typer.Option(help="The probability that epsilon is exceeded; 1e-6, or that of --book."),
     ] = None
     neighbours: Annotated[
-        str | None, typer.Option(help="replace (default, or that of --book) or add_remove.")
+        str | None,
+        typer.Option(
+            help="Neighbouring data sets: replace (default, or that of --book) or add_remove."
+        ),
     ] = None
-    accounting: Annotated[str, typer.Option(help="exact, or paper for comparison.")] = "exact"
+    accounting: Annotated[
+        str, typer.Option(help="How noise follows from epsilon: exact, or paper for comparison.")
+    ] = "exact"
     no_privacy: Annotated[
         bool, typer.Option("--no-privacy", help="No noise: the model is NOT PRIVATE.")
     ] = False
     noise_seed_unsafe: Annotated[
-        int | None, typer.Option(help="Repeatable noise: NOT PRIVATE.")
+        int | None, typer.Option(help="Draw the noise from this seed, for tests: NOT PRIVATE.")
     ] = None
     book: Annotated[
         Path | None,
-        typer.Option(help="The lifetime book of these people; it pays before data is read."),
+        typer.Option(help="The lifetime book of these users; the budget is reserved in it first."),
     ] = None
 
     def paid(self, epsilon: float | None) -> Paid:
@@ -74,10 +79,11 @@ class Making(OptionGroup):
 
     top_items: Annotated[
         int | None,
-        typer.Option(help="Only the so many most rated items, by a count that is paid for."),
+        typer.Option(help="Keep this many items: the most rated ones, by a noisy count."),
     ] = None
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder that lets a killed command go on.")
+        Path | None,
+        typer.Option(help="A folder for checkpoints, from which the same command resumes."),
     ] = None
     strict: Annotated[
         bool,

@@ -74,7 +74,7 @@ OwnPath = Annotated[
         "--ratings", help="Your own ratings: a file with columns item, rating (or item alone)."
     ),
 ]
-ItemColumn = Annotated[str | None, typer.Option(help="The item column, likewise.")]
+ItemColumn = Annotated[str | None, typer.Option(help="The item column: its name, or its position.")]
 TitleColumn = Annotated[
     str | None, typer.Option(help="The column of titles in --items; a usual name is found.")
 ]
@@ -88,11 +88,16 @@ FeatureNames = Annotated[
 ]
 Implicit = Annotated[
     bool,
-    typer.Option("--implicit", help="There are no ratings, only users and what they touched."),
+    typer.Option(
+        "--implicit", help="Read interactions (who bought or played what) instead of ratings."
+    ),
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Replace a file that is there, whatever it is; never an input."),
+    typer.Option(
+        "--force",
+        help="Overwrite a file of any kind that exists; input files are never overwritten.",
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -139,7 +144,9 @@ class ColumnNames(OptionGroup):
         str | None, typer.Option(help="The user column: its name, or its position from 0.")
     ] = None
     item_column: ItemColumn = None
-    rating_column: Annotated[str | None, typer.Option(help="The rating column, likewise.")] = None
+    rating_column: Annotated[
+        str | None, typer.Option(help="The rating column: its name, or its position.")
+    ] = None
 
     @property
     def columns(self) -> "Columns":

@@ -20,11 +20,11 @@ _BOUNDS = "For the paper's bounds"
 def run(
     users: Annotated[int, typer.Option(help="How many users (m).")],
     items: Annotated[int, typer.Option(help="How many items (n).")],
-    epsilon: Annotated[float, typer.Option(help="The privacy loss that may not be exceeded.")],
-    delta: Annotated[float, typer.Option(help="... except with this probability.")] = 1e-6,
-    per_user: Annotated[
-        int, typer.Option("--per-user", help="Ratings of a user, on average.")
-    ] = 80,
+    epsilon: Annotated[
+        float, typer.Option(help="The privacy budget epsilon; smaller is more private.")
+    ],
+    delta: Annotated[float, typer.Option(help="The probability that epsilon is exceeded.")] = 1e-6,
+    per_user: Annotated[int, typer.Option("--per-user", help="Ratings per user, on average.")] = 80,
     rating_range: Annotated[
         tuple[float, float], typer.Option(help="LO HI: the public range of ratings.")
     ] = (-1.0, 1.0),
@@ -47,7 +47,7 @@ def run(
     noise_sd: Annotated[
         float | None,
         typer.Option(
-            help="sd of what nothing explains (0.19 of the range).", rich_help_panel=_GUESSED
+            help="sd of the residual noise (0.19 of the range).", rich_help_panel=_GUESSED
         ),
     ] = None,
     factors: Annotated[
@@ -56,14 +56,14 @@ def run(
     factor_share: Annotated[
         float | None,
         typer.Option(
-            help="Part of the variance beyond the biases that they explain (0.25).",
+            help="Share of the variance beyond the biases that factors explain (0.25).",
             rich_help_panel=_GUESSED,
         ),
     ] = None,
     factor_decay: Annotated[
         float | None,
         typer.Option(
-            help="Variance of a factor over that of the one before (0.75).",
+            help="Ratio of the variances of successive factors (0.75).",
             rich_help_panel=_GUESSED,
         ),
     ] = None,

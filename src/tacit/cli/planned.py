@@ -1,4 +1,4 @@
-"""A plan as people read it: what to expect first, the paper's bounds after it."""
+"""Print a plan: the forecast first, then the paper's bounds."""
 
 from typing import TYPE_CHECKING, NamedTuple
 

@@ -28,15 +28,16 @@ def run(
         typer.Option("--item", metavar="ITEM", help="An item to predict; may be repeated."),
     ] = None,
     std: Annotated[
-        bool, typer.Option("--std", help="Also how far off each may be, as one std.")
+        bool,
+        typer.Option("--std", help="Also show the standard deviation of each prediction error."),
     ] = False,
     no_clip: Annotated[
         bool,
-        typer.Option("--no-clip", help="Do not cut predictions off at the rating range."),
+        typer.Option("--no-clip", help="Do not clip predictions to the rating range."),
     ] = False,
     pairs: Annotated[
         Path | None,
-        typer.Option(help="With -o: what to predict; a file with columns user, item."),
+        typer.Option(help="With -o: the pairs to predict, a file with columns user, item."),
     ] = None,
     output: BulkOutput = None,
     layout: Layout,

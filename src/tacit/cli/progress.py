@@ -31,7 +31,7 @@ def _hush(value: bool) -> bool:
 
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", callback=_hush, help="Nothing but errors, notes and --json."),
+    typer.Option("--quiet", "-q", callback=_hush, help="Print only errors, notes and JSON."),
 ]
 """A verb that has this option need not look at it: `say` and the bars below do."""
 

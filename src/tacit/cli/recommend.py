@@ -33,7 +33,7 @@ def run(
     by: Annotated[
         str | None,
         typer.Option(
-            help="What the list is ordered by: 'rating', 'choice' (what you would pick next), or, "
+            help="How the list is sorted: by 'rating', by 'choice' (what you would pick next), or, "
             "left out, both together where the model knows both."
         ),
     ] = None,
@@ -45,7 +45,7 @@ def run(
     ] = None,
     because: Annotated[
         bool,
-        typer.Option("--because", help="Also what your ratings add to each predicted rating."),
+        typer.Option("--because", help="Also show how much each of your ratings contributes."),
     ] = False,
     output: BulkOutput = None,
     layout: Layout,

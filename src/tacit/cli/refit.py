@@ -16,14 +16,18 @@ __all__ = ["run"]
 def run(
     ratings: RatingsPaths,
     *,
-    book: Annotated[Path, typer.Option(help="The lifetime book; it pays, and remembers.")],
-    epsilon: Annotated[float, typer.Option(help="What this refit may spend.")],
+    book: Annotated[
+        Path, typer.Option(help="The lifetime book; it keeps the budget and earlier releases.")
+    ],
+    epsilon: Annotated[float, typer.Option(help="The privacy budget epsilon of this refit.")],
     output: ModelOutput,
     given: Given,
-    algorithm: Annotated[str | None, typer.Option(help="moments; the default if left out.")] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(help="latent-factors (default) or moments.")
+    ] = None,
     settings: Settings = None,
     forget: Annotated[
-        bool, typer.Option("--forget", help="Begin anew: use no earlier release.")
+        bool, typer.Option("--forget", help="Start again: use no earlier release.")
     ] = False,
     making: Making,
     where: Where,

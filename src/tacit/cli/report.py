@@ -32,8 +32,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="With --ratings: what users predict from. Left out, a fifth of each user's "
-            "--ratings is held out and predicted from the rest.",
+            help="With --ratings: the ratings that predictions are made from. Left out, a fifth of "
+            "each user's --ratings is held out and predicted from the rest.",
         ),
     ] = None,
     output: Annotated[

@@ -28,19 +28,21 @@ def run(
         int | None, typer.Option(help="How often each fit is repeated; its file says if left out.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small form, to see what comes out.")
+        bool, typer.Option("--quick", help="A small version, to try the experiment.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for table and figure; beside the runs if left out.")
+        Path | None,
+        typer.Option(help="The folder for table and figure; that of the runs if left out."),
     ] = None,
     runs: Annotated[
         Path | None, typer.Option(help="Folder of stored runs; experiments/results/NAME if none.")
     ] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Try jobs again that failed before.")
+        bool, typer.Option("--retry", help="Run jobs again that failed before.")
     ] = False,
     stored: Annotated[
-        bool, typer.Option("--stored", help="Compute nothing; table and figure of what is there.")
+        bool,
+        typer.Option("--stored", help="Compute nothing; make table and figure from stored runs."),
     ] = False,
     force: Force = False,
     show_list: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,

@@ -1,4 +1,4 @@
-"""tacit sign: put one's name to a model file, or make a key to do it with."""
+"""tacit sign: sign a model file, or make a key pair."""
 
 import os
 import sys

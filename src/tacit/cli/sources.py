@@ -1,4 +1,4 @@
-"""Where ratings come from and where they are summed: files or a store, threads or a cluster."""
+"""Where ratings are read from (files or a store), and the engine that sums them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

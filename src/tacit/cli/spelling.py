@@ -1,4 +1,4 @@
-"""Errors in the words of the shell: the option, where a message names what Python calls it."""
+"""Error messages that name the command-line option instead of the Python parameter."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

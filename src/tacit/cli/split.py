@@ -30,14 +30,16 @@ def run(
         typer.Option("-o", "--output", help="Where ratings to fit on go (.parquet or .csv)."),
     ],
     test: Annotated[Path, typer.Option(help="Where held-out ratings go (.parquet or .csv).")],
-    share: Annotated[float, typer.Option(help="Of all ratings, for --test.")] = 0.1,
+    share: Annotated[float, typer.Option(help="The share of all ratings that is held out.")] = 0.1,
     by: Annotated[
         str, typer.Option(help="time (the latest of all ratings are held out) or random.")
     ] = "time",
-    seed: Annotated[int, typer.Option(min=0, help="With --by random: of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="With --by random: the random seed.")] = 0,
     implicit: Implicit = False,
     names: ColumnNames,
-    time_column: Annotated[str | None, typer.Option(help="The column of times, likewise.")] = None,
+    time_column: Annotated[
+        str | None, typer.Option(help="The column of times: its name, or its position.")
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it

@@ -1,4 +1,4 @@
-"""What a fit says when it is done: six lines or a few more, and where the rest is."""
+"""The summary that a fit prints: six lines or a few more, and where to find the rest."""
 
 import math
 from pathlib import Path

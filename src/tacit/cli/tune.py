@@ -27,16 +27,18 @@ def run(
     candidate: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="'NAME KEY=VALUE...'", help="An algorithm and its settings; repeat it."
+            metavar="'NAME KEY=VALUE...'", help="An algorithm and its settings; give two or more."
         ),
     ] = None,
     candidates: Annotated[
-        Path | None, typer.Option(help="A TOML file with a [[candidate]] for each.")
+        Path | None, typer.Option(help="A TOML file with one [[candidate]] table for each.")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="The privacy loss of search and fit together.")
+        float | None, typer.Option(help="The privacy budget epsilon of search and fit together.")
     ] = None,
-    share: Annotated[float, typer.Option(help="Of the budget, for the search.")] = 0.3,
+    share: Annotated[
+        float, typer.Option(help="The share of the budget that the search gets.")
+    ] = 0.3,
     promise: Promise,
     given: Given,
     making: Making,

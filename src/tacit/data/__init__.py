@@ -1,1 +1,1 @@
-"""Ratings on their way in: tables, ids, the catalogue, and everyone's rows."""
+"""Reading ratings: tables, ids, the catalogue, and rows by user."""

@@ -1,4 +1,4 @@
-"""From clean columns to the parts of a Ratings, with every check on the way."""
+"""From clean columns to a Ratings object, with every check on the way."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Ids of users and items: any integers or texts in, integers close together out."""
+"""Ids of users and items: any integers or texts are mapped to consecutive integers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

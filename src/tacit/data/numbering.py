@@ -1,4 +1,4 @@
-"""Numbering 64-bit keys: from keys that lie anywhere to ranks 0, 1, 2, ..."""
+"""Number 64-bit keys: each distinct key gets a rank 0, 1, 2, ..."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar

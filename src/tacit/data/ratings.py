@@ -1,4 +1,4 @@
-"""Ratings: everyone's ratings in memory, by user, and the checks that they pass on the way in."""
+"""Ratings: all ratings in memory, in rows by user, and the checks they pass."""
 
 import hashlib
 from collections.abc import Sequence

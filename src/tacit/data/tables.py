@@ -1,4 +1,4 @@
-"""Roles of columns, and frames and arrays as one polars column per role.
+"""Column roles (user, item, rating, ...), and frames or arrays as one polars column per role.
 
 A role is what a column means: `user`, `item`, `rating`, `title`, `time`, or a feature of items. The
 caller names its column, or its header tells.

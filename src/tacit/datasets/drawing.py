@@ -1,4 +1,4 @@
-"""What all synthetic ratings share: how many there are, room for them, and frames of them."""
+"""What all synthetic ratings share: numbers of ratings, memory for them, and frames."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Families of synthetic star ratings, each hard in a way of its own; all numbers are public.
+"""Families of synthetic star ratings, each difficult in its own way; all parameters are public.
 
 A rating is, in stars and before it is rounded to half stars from 0.5 to 5,
 

@@ -1,4 +1,4 @@
-"""Every named dataset: where it is from, what it may be used for, and what it must hold.
+"""The named datasets: source, licence, files, and the published counts.
 
 Counts of items are those of the published list of items, rated or not. MovieLens 10M says 71,567
 users: so high go its user ids, but 69,878 of them have ratings, and those are counted here.

@@ -1,4 +1,4 @@
-"""What is known of a dataset before anyone has its files: a description, all of it public."""
+"""The description of a dataset: what is publicly known before anyone has its files."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

@@ -1,4 +1,4 @@
-"""Where rows live and who sums over them: threads, a store, a cluster; base.py is the protocol."""
+"""Engines hold the rows and sum them: threads, a store, a cluster; base.py is the protocol."""
 
 from tacit.engines.base import Engine
 from tacit.engines.ray import Ray

@@ -1,4 +1,4 @@
-"""What an engine is: where rows live, and who sums over them.
+"""The protocol of engines: where rows live, and who sums them.
 
 An engine holds rows and turns statistics into bounded sums. To write one (a cluster, a GPU):
 

@@ -1,4 +1,4 @@
-"""Compiling loops that make no array without counts of references.
+"""Compile loops that allocate no arrays without reference counting.
 
 Counting references to arrays, row by row, takes about as long as a row of 80 ratings. A loop that
 makes no array needs no counts: what it is given stays where it is until the loop ends.

@@ -1,4 +1,4 @@
-"""Vectors of four numbers for loops, and inner products made of them: an order that is fixed.
+"""Vectors of four numbers, and inner products in a fixed order of summation.
 
 An inner product is summed in four partial sums. Partial sum k has the products at the places k,
 k + 4, k + 8, ...; what is left over at the end goes to the first. That order is part of every

@@ -1,4 +1,4 @@
-"""Loops that bound rows: choosing ratings, and each user's own mean and scale.
+"""Loops that bound rows: which ratings count, and each user's mean and scale.
 
 All loops work on the users lo <= i < hi, so that threads can share the work.
 """

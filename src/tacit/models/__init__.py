@@ -1,4 +1,4 @@
-"""What is published, and what a person does with it on her own machine."""
+"""The published model, and what a person computes from it on her own device."""
 
 from tacit.models.file import load
 from tacit.models.model import Model

@@ -1,4 +1,4 @@
-"""The digest in a model file: an accident to any bit of the file is noticed when it is read.
+"""The digest in a model file: any accidental change of a bit is noticed on loading.
 
 It is SHA-256 over all bytes of the file, with the 64 hex digits of the digest itself taken as
 zeros. Whoever changes a file on purpose can compute it again: `tacit.models.signing` is for that.

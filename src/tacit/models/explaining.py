@@ -1,4 +1,4 @@
-"""What a model rests on and why, in words. It reads the published model only.
+"""Explain a model in words: what it rests on and why. It reads the published model only.
 
 It claims no more than the method can know. Some methods compare what they find with the noise, and
 then it says what stood out; others use a fixed rank or number of rounds, whatever the noise is, and

@@ -1,4 +1,4 @@
-"""Which items may be recommended: only some, or all but some."""
+"""Which items may be recommended: candidates and exclusions."""
 
 from typing import Any
 

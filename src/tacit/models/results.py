@@ -1,4 +1,4 @@
-"""What a model answers with: recommendations, the ratings they rest on, and similar items."""
+"""The results of a model: recommendations, their reasons, and similar items."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""The best items by their scores."""
+"""The items with the highest scores."""
 
 import numpy as np
 from numpy.typing import NDArray

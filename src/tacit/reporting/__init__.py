@@ -1,1 +1,1 @@
-"""Everything that people look at: the HTML report, figures and tables."""
+"""Reports, figures and tables: everything that people look at."""

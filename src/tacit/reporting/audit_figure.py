@@ -1,4 +1,4 @@
-"""A picture for anyone: what somebody who knows everyone else can read about Ada.
+"""A picture of the reconstruction attack: what someone who knows everyone else reads about Ada.
 
 Rows of coloured cells, one for each of her ratings: the truth, what is read off a model without
 privacy, what is read off a private one, and what is guessed with no model at all. Needs matplotlib.

@@ -1,4 +1,4 @@
-"""Where the method that ought to lead does not: a sentence for each such place."""
+"""Where the method that is claimed to lead does not: one sentence for each case."""
 
 import math
 import statistics

@@ -1,4 +1,4 @@
-"""Pieces of a page: a shell in one style, sections, tables and bars; every text is escaped here.
+"""Building blocks of HTML pages: page, sections, tables and bars. All text is escaped here.
 
 A page stands alone: no scripts, no fonts, nothing from a network. It follows the reader's choice of
 light or dark, and fits a phone.

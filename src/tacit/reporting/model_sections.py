@@ -1,4 +1,4 @@
-"""What a page says of a model itself: where the budget went, factors, a map, and sample lists.
+"""The sections of a report about the model: budget, factors, a map of items, sample lists.
 
 Everything is computed from published numbers and invented people, so these sections may be shown
 to anyone; what is measured on held-out ratings (`tacit.reporting.html`) may not.

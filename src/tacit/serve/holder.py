@@ -1,4 +1,4 @@
-"""The model that a server answers with, and its replacement by a newer file.
+"""The model that a server uses, and its replacement when the file changes.
 
 A request takes the model that is current when it starts, and keeps it to its end, so a reload drops
 nothing. A file that is not a valid model is refused, and the one before stays.

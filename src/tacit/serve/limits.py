@@ -1,4 +1,4 @@
-"""What a caller may ask of a server; beyond it the answer is a 4xx."""
+"""Limits on requests; beyond them the server answers with a 4xx."""
 
 from dataclasses import dataclass
 from typing import Annotated

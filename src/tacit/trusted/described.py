@@ -1,4 +1,4 @@
-"""Public descriptions, known by their value: what caches and partial sums are keyed by.
+"""Public descriptions with a digest of their value: the keys of caches and partial sums.
 
 An engine may send a description to another process and back. It is then another object with the
 same content, and must be known again: otherwise every round would begin from scratch.

@@ -1,4 +1,4 @@
-"""The loops of the exact Gaussian sampler: words in, integers out (sampler.py says why and how).
+"""Compiled loops of the exact Gaussian sampler: random words in, integers out (see sampler.py).
 
 `words` is a tape of random 64-bit words, tape[0] the next position on it and tape[1] the state:
 SOUND, TAIL (the value being drawn is in the tail, which normal_tail.py draws) or BROKEN. A deviate

@@ -1,4 +1,4 @@
-"""Durable releases: each is written and synced before anything uses it.
+"""The journal (checkpoint): each release is written and synced before it is used.
 
 A crash and a restart read back what was written, because drawing again would be a second
 release. The folder also keeps a fingerprint of the ratings, so that releases of other ratings

@@ -1,4 +1,4 @@
-"""Local state: what users have made of the releases so far, each from her own row alone.
+"""Local state: what each user computes from the releases so far, from her own row alone.
 
 It is a function of (own row, published steps). A statistic names all steps; the state takes
 those it has not taken yet, and begins from scratch if it was interrupted or took others. So it

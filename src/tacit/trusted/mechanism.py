@@ -1,4 +1,4 @@
-"""The mechanism: the one place where a bounded sum is opened, noise is added and a release made."""
+"""The mechanism: the only place that opens a bounded sum, adds noise and makes a release."""
 
 import math
 import sys

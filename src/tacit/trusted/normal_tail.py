@@ -1,4 +1,4 @@
-"""The tail of the exact Gaussian, |Z| >= 16: words in, an integer out, in plain Python integers.
+"""The tail of the exact Gaussian, |Z| >= 16, in plain Python integers.
 
 sampler.py comes here once in 2^188 values, so nothing here has to be quick. It must be exact all
 the same: at a large epsilon, neighbours are many standard deviations apart, and what one of them

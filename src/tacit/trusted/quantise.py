@@ -1,4 +1,4 @@
-r"""How many units a bound is worth: the public side of the quantiser (tacit.kernels.quantise).
+r"""The grid of a sum: how many units a bound is (the loop itself is kernels/quantise.py).
 
 A bound $b$ is $b/u$ units of size $u$. The quotient is computed in floating point, with a relative
 error below $2^{-50}$. Taking off a part in $10^{12}$ first, and then rounding down, gives a whole

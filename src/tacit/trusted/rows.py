@@ -1,4 +1,4 @@
-"""People's rows, bounded: how much one person can contribute is decided here, and only here.
+"""Bounded rows: how much one person can contribute is decided here, and only here.
 
 Rows stay inside this package and its engines (import contracts and a test of the syntax trees
 see to that); they refuse to be pickled, and show nothing when printed.

@@ -1,4 +1,4 @@
-"""The exact Gaussian: floor(2^bits Z), Z standard normal, as integers, from a secure generator.
+"""The exact Gaussian sampler: floor(2^bits Z) as integers, Z standard normal, from a secure source.
 
 Floating-point Gaussian samplers leak in their low bits (Mironov 2012; Haney et al. 2022).
 This one uses no floating point at all. It is a rejection method in the manner of Karney

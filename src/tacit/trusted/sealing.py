@@ -1,4 +1,4 @@
-r"""Sealed bytes: how a sum before noise travels between the trusted processes of one fit.
+r"""Encrypted partial sums, for transport between the trusted processes of one fit.
 
 Workers of a cluster hold rows, and so are as trusted as the mechanism. What lies between them is
 not: queues, object stores, files that a queue spills to, core dumps, logs of a transport. A sealed

@@ -1,4 +1,4 @@
-"""Keeping some of everyone's ratings: each row by itself, before anything is bounded or summed."""
+"""Keep some of the ratings: each row by itself, before anything is bounded or summed."""
 
 import numpy as np
 from numpy.typing import NDArray

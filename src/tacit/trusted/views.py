@@ -1,4 +1,4 @@
-"""What a fit sees of everyone's ratings: all of them, those of chosen items, those not held out.
+"""Views of the ratings in a fit: all of them, chosen items only, or without the held-out part.
 
 A view is a public rule that is applied to each row by itself. So it can be applied to ratings in
 memory at once, and to a store as its shards are read, wherever that is, with the same result.

@@ -1,4 +1,4 @@
-"""A look at a Parquet file before polars reads it.
+"""Checks on the structure of a Parquet file before polars reads it.
 
 A page that says it has -1 values makes polars ask for all memory there is and end the whole
 process, which Python cannot catch. So the counts and sizes in the footer and in the headers of the

@@ -1,4 +1,4 @@
-"""Text tables packed with gzip or zip, unpacked in memory and never on disk, up to a limit.
+"""Text tables compressed with gzip or zip: unpacked in memory, never on disk, up to a limit.
 
 A small file can unpack to more than any machine holds: unpacking stops as soon as it has made
 more than `encoding:room` allows.

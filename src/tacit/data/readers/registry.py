@@ -1,4 +1,4 @@
-"""Files in, columns out: one table says which reader each kind of file has.
+"""The registry of readers: which reader each kind of file has.
 
 To add a format, write a function like `read_parquet` in a file of its own, and enter its suffixes
 in `READERS`.

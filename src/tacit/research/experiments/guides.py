@@ -1,4 +1,4 @@
-"""Rates of the theory beside what was measured: how errors ought to move with users and items."""
+"""Rates of the theory, drawn beside measurements: how errors grow with users and items."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Jobs: what an experiment has to compute, each known by a key that never changes."""
+"""The jobs of an experiment, each with a key that stays the same over the years."""
 
 import hashlib
 import json

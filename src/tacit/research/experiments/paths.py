@@ -1,4 +1,4 @@
-"""Where experiments and their results are: beside the package, or in it once installed."""
+"""The folders of experiments and of their results: in a checkout, or in the installed package."""
 
 from pathlib import Path
 

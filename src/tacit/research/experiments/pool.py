@@ -1,4 +1,4 @@
-"""Jobs of one dataset, in worker processes that together never use more than this machine has."""
+"""Run the jobs of one dataset in worker processes, within the cores and memory of this machine."""
 
 import contextlib
 import json

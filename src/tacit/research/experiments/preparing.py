@@ -1,4 +1,4 @@
-"""Ratings of an experiment, and the parts they are split into, the same for every method."""
+"""The ratings of an experiment and their splits, the same for every method."""
 
 import math
 import os

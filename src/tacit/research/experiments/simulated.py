@@ -1,4 +1,4 @@
-"""A fit of synthetic ratings as large as a planned one: what is measured beside the forecast."""
+"""Simulate a planned fit on synthetic ratings, and compare with the forecast."""
 
 import math
 from collections.abc import Callable

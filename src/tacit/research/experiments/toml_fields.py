@@ -1,4 +1,4 @@
-"""The keys of a TOML table, each checked and taken once, with none left over."""
+"""Read the keys of a TOML table: each is checked, and unknown keys are an error."""
 
 import math
 from collections.abc import Mapping

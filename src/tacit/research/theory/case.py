@@ -1,4 +1,4 @@
-"""The public numbers that a forecast is made of."""
+"""The input of a forecast: public numbers of a fit, and guesses about tastes."""
 
 import math
 from dataclasses import dataclass

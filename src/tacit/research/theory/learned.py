@@ -1,4 +1,4 @@
-r"""What the releases of `Moments` will tell: spreads, item effects and latent factors.
+r"""What the releases of `Moments` are expected to reveal: variances, item effects, latent factors.
 
 Nothing is released here. The noise is that of a real ledger; shrinkage, weights and thresholds are
 the method's own functions, given what they will see on average.
