@@ -193,7 +193,7 @@ class Certificate:
             "exact_epsilon": self.exact_epsilon if budget else None,
             "mu": self.mu if budget else None,
             "numerics": self.numerics,
-            "releases": [entry.to_json() for entry in self.releases],
+            "releases": [_entry_json(entry, budget) for entry in self.releases],
             "public": dict(self.public),
             "sources": {name: release.to_json() for name, release in self.sources.items()},
             "algorithm": self.method.name if self.method else None,
@@ -269,6 +269,15 @@ class Certificate:
         lines += ["", "  Taken as public:"]
         lines += [f"    {name}: {why}" for name, why in self.public.items()]
         return "\n".join(lines)
+
+
+def _entry_json(entry: Entry, budget: PrivacyBudget | None) -> dict[str, Any]:
+    return {
+        **entry.release.to_json(),
+        "sensitivity": entry.sensitivity,
+        "noise_sd": entry.noise_sd,
+        "mu": entry.mu if budget else None,
+    }
 
 
 def _entry_lines(releases: tuple[Entry, ...]) -> list[str]:

@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tacit.accounting.budget import PrivacyBudget, Sensitivity, mu_of
 from tacit.accounting.release import Release
@@ -47,15 +46,6 @@ class Entry:
     def mu(self) -> float:
         """The cost, sensitivity / noise sd; infinite for a release without noise."""
         return self.sensitivity / self.noise_sd if self.noise_sd > 0 else math.inf
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the machine's form; the cost of a release without noise is null."""
-        return {
-            **self.release.to_json(),
-            "sensitivity": self.sensitivity,
-            "noise_sd": self.noise_sd,
-            "mu": self.mu if self.noise_sd > 0 else None,
-        }
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,15 @@ def _fit_json(fit: FitRecord, account: Account) -> dict[str, Any]:
         "cost": fit.cost,
         "spent_epsilon": epsilon_of(math.sqrt(fit.cost), account.terms.delta),
         "certificate": fit.certificate,
-        "releases": [entry.to_json() for entry in fit.releases],
+        "releases": [
+            {
+                **entry.release.to_json(),
+                "sensitivity": entry.sensitivity,
+                "noise_sd": entry.noise_sd,
+                "mu": entry.mu,
+            }
+            for entry in fit.releases
+        ],
     }
 
 

@@ -108,7 +108,7 @@ def _show_needed(console: "Console", expected: "Expectation") -> None:
 
     needed = expected.needed
     rows = [
-        ("Item effects are worth something", needed.item_effects),
+        ("A tenth of the item effects is learned", needed.item_effects),
         ("The first latent factor is found", needed.first_factor),
         ("90 % of the gain without noise", needed.most_of_gain),
     ]

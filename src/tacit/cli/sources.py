@@ -185,7 +185,9 @@ class Source:
         if store is None:
             return lambda: Ratings.from_file(paths, **self.given.for_reading())
         if output.resolve().is_relative_to(store.folder.resolve()):
-            raise ConfigError(f"--output {output}: it lies in the store, which is private")
+            raise ConfigError(
+                f"--output {output}: it is inside the store, which is private; give another folder"
+            )
         return lambda: store
 
 

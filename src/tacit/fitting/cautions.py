@@ -31,7 +31,8 @@ def _large_delta(facts: Facts) -> list[str]:
         return []
     return [
         f"delta={shown(facts.budget.delta)} is not below one over the number of users "
-        f"({facts.n_users}): publishing one whole row at random would pass; choose a smaller"
+        f"({facts.n_users}): a method that publishes one random user's row would satisfy it; "
+        "choose a smaller delta"
     ]
 
 
@@ -54,7 +55,7 @@ def _weak_promise(budget: PrivacyBudget) -> list[str]:
 def _high_rank(facts: Facts, given: Iterable[tuple[str, Any]]) -> list[str]:
     """There are at most as many factors as items."""
     return [
-        f"{name}={value}: there are {facts.n_items} items, and no more factors than items; "
+        f"{name}={value}: there can be no more factors than items, and there are {facts.n_items}; "
         f"{facts.n_items} is used"
         for name, value in given
         if name.rpartition(" ")[2] in _RANKS and value > facts.n_items

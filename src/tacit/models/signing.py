@@ -22,7 +22,7 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
 from tacit._atomic import sync_folder, write_durably
-from tacit.errors import ConfigError, SignatureError
+from tacit.errors import ConfigError, MissingPackage, SignatureError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -344,9 +344,7 @@ def _need_library() -> None:
     try:
         import cryptography  # noqa: F401
     except ImportError:
-        raise ConfigError(
-            'signatures need cryptography, which is not installed: pip install "tacit[sign]"'
-        ) from None
+        raise MissingPackage("a signature", "cryptography", "sign") from None
 
 
 def _reason(error: OSError) -> str:

@@ -66,13 +66,13 @@ class Expectation:
             )
         if not _reached(users, needed.item_effects):
             return (
-                "It would learn next to nothing at this epsilon: item effects take "
-                f"{about(needed.item_effects)} users. {_HELP}"
+                "It would learn next to nothing at this epsilon: to learn item effects "
+                f"takes {about(needed.item_effects)} users. {_HELP}"
             )
         if not _reached(users, needed.first_factor):
             return (
-                "It would learn item means only at this epsilon: latent factors take "
-                f"{about(needed.first_factor)} users. {_HELP}"
+                "It would learn item means only at this epsilon: to find latent factors "
+                f"takes {about(needed.first_factor)} users. {_HELP}"
             )
         return (
             f"With fewer than {about(needed.first_factor)} users it would learn item means only at "
