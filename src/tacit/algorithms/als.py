@@ -63,7 +63,7 @@ class ALS(Validated):
     ratio: Annotated[float, Range(1e-6, 1e6)] = math.sqrt(2.0)
     """rho: the scale of b beside G in their joint release."""
     alpha: Annotated[float, Range(0, 1)] = 0.25
-    """Of the item weights, count^-alpha: above 0 rare items get more than their share; 0: equal."""
+    """The power in the item weights, count^-alpha: above 0 rare items get more; 0: equal."""
     frequent: Annotated[float, Range(0, 1e6)] = 8.0
     """Items whose count is not above so many sds of its noise are left out: they have v_j = 0."""
     pooling: bool = True
@@ -75,9 +75,9 @@ class ALS(Validated):
     max_ratings: Count | None = None
     """At most this many ratings of a user count; None: all."""
     sampling_seed: Seed = 0
-    """Of the choice of at most max_ratings ratings of a user."""
+    """The random seed for choosing at most max_ratings ratings of a user."""
     start_seed: Seed = 0
-    """Of the public V that it begins with."""
+    """The random seed of the public V that it begins with."""
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve item sums, normal equations for each round, and users where they are needed."""

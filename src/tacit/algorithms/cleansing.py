@@ -78,9 +78,9 @@ class Cleansing(Validated):
     max_ratings: Count | None = 80
     """At most this many ratings of a user count; None: all."""
     shares: tuple[_Share, _Share, _Share] = (0.1, 0.6, 0.3)
-    """Of the budget: for the means, the covariance and its weights."""
+    """Shares of the budget: for the means, the covariance and its weights."""
     sampling_seed: Seed = 0
-    """Of the choice of at most max_ratings ratings of a user."""
+    """The random seed for choosing at most max_ratings ratings of a user."""
 
     def __post_init__(self) -> None:
         """Check every setting."""

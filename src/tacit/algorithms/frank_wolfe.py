@@ -87,7 +87,7 @@ class FrankWolfe(Preparation):
     oja_rate: OjaRate = "theory"
     """eta: "paper", "theory", "power" (infinite) or a number."""
     start_seed: Seed = 0
-    """Of the public vector that Algorithm 2 begins with."""
+    """The random seed of the public vector that Algorithm 2 begins with."""
     local: Literal["replay", "ridge"] = "replay"
     """What users do: replay the rounds, as in the paper, or ridge regression on the directions."""
 

@@ -77,22 +77,22 @@ class Interactions(Validated):
     implicit: ClassVar[bool] = True
 
     weight_share: Annotated[float, Range(0, 0.9, "(]")] = 0.25
-    """Of the budget, for item weights."""
+    """The share of the budget for item weights."""
     rank: Count | None = None
     """At most this many directions; None: the noise decides."""
     eigen: Literal["auto", "exact", "block"] = "auto"
     """Whether S is released, of all items ("exact") or of the 4000 touched most ("auto"), or
     products with S of all items ("block")."""
     columns: Annotated[int, Range(1, 1000)] = 16
-    """Of the block, for "block"."""
+    """The columns of that block, for "block"."""
     steps: Annotated[int, Range(1, 100)] = 3
     """Noisy products, for "block"."""
     max_ratings: Count | None = None
     """At most this many interactions of a user count as pairs; None: all."""
     sampling_seed: Seed = 0
-    """Of the choice of at most max_ratings interactions of a user."""
+    """The random seed for choosing at most max_ratings interactions of a user."""
     start_seed: Seed = 0
-    """Of the public random numbers: the first block, and noise to compare eigenvalues with."""
+    """The random seed of the public numbers: first block, and noise to compare eigenvalues with."""
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve the user count if it is protected, item weights, and pairs or products."""

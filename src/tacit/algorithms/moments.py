@@ -125,18 +125,18 @@ class Moments(Validated):
     name: ClassVar[str] = "moments"
 
     spread_share: _Share = 0.03
-    """Of the budget, for spreads."""
+    """The share of the budget for spreads."""
     weight_share: _Share = 0.05
-    """Of the budget, for item weights."""
+    """The share of the budget for item weights."""
     effect_share: _Share = 0.12
-    """Of the budget, for item effects."""
+    """The share of the budget for item effects."""
     rank: Count | None = None
     """At most this many directions; None: the noise decides."""
     eigen: Literal["auto", "exact", "block"] = "auto"
     """Whether S is released, of all items ("exact") or of the 4000 rated most ("auto"), or products
     with S of all items ("block")."""
     columns: Annotated[int, Range(1, 1000)] = 16
-    """Of the block, for "block"."""
+    """The columns of that block, for "block"."""
     steps: Annotated[int, Range(1, 100)] = 3
     """Noisy products, for "block"."""
     level_shrink: Annotated[float, Range(0, 1e6, "[)")] = 5.0
@@ -145,9 +145,9 @@ class Moments(Validated):
     max_ratings: Count | None = None
     """At most this many ratings of a user count in the releases; None: all."""
     sampling_seed: Seed = 0
-    """Of the choice of at most max_ratings ratings of a user."""
+    """The random seed for choosing at most max_ratings ratings of a user."""
     start_seed: Seed = 0
-    """Of the public random numbers: the first block, and noise to compare eigenvalues with."""
+    """The random seed of the public numbers: first block, and noise to compare eigenvalues with."""
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve spreads, item weights and effects, and the second moment."""

@@ -44,11 +44,11 @@ class NoisyGradient(Preparation):
     clip: Positive | None = None
     """C; None: (hi - lo)/5 sqrt(max_ratings)."""
     ridge: Positive | None = None
-    """Of the users' own regressions; None: ((hi - lo)/5)^2."""
+    """The ridge of the users' own regressions; None: ((hi - lo)/5)^2."""
     start_scale: Positive | None = None
     """The spread of V's entries at the start; None: (hi - lo)/50."""
     start_seed: Seed = 0
-    """Of the public V that it begins with."""
+    """The random seed of the public V that it begins with."""
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
         """Reserve a gradient a step."""

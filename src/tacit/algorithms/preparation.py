@@ -55,7 +55,7 @@ class Preparation(Validated):
     item_means: BudgetShare = 0.0
     """Share of the budget for item means, taken off before all else; 0: none, as in the paper."""
     sampling_seed: Seed = 0
-    """Of the choice of at most max_ratings ratings of a user."""
+    """The random seed for choosing at most max_ratings ratings of a user."""
 
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""

@@ -54,7 +54,7 @@ class SVD(Preparation):
     oja_rate: OjaRate = "theory"
     """eta, for "oja"."""
     start_seed: Seed = 0
-    """Of the public block that "power" and "oja" begin with."""
+    """The random seed of the public block that "power" and "oja" begin with."""
     count_share: BudgetShare = 0.05
     """Share of the budget for |Omega|; 0: take the public bound, users times max_ratings."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tacit.data.ratings import Ratings
     from tacit.models import Model
 
-__all__ = ["BulkOutput", "Request", "ratings_of_all", "refuse_alone", "say_written", "write_frames"]
+__all__ = ["BulkOutput", "Request", "refuse_alone"]
 
 BulkOutput = Annotated[
     Path | None,
@@ -58,6 +58,50 @@ class Request(NamedTuple):
         check_outputs([Output("-o", output, Kind.RATINGS)], [*inputs, *others], force=force)
         return cls(output, inputs, layout)
 
+    def ratings_for(self, model: "Model") -> "tuple[Ratings, int]":
+        """Read everyone's ratings, and count those of items that the model does not have."""
+        from tacit.data.build import Rules
+        from tacit.data.ratings import Ratings
+        from tacit.data.readers.registry import read_file
+
+        scale = None if model.implicit else model.rating_range
+        columns, duplicates = self.layout.columns, self.layout.duplicates
+        roles = columns.pair if model.implicit else columns.roles
+
+        def read(unknown: str) -> Ratings:
+            rules = Rules.checked(scale, duplicates, model.catalogue, model.implicit, unknown)
+            tables = [read_file(path, roles) for path in self.inputs]
+            return Ratings.of_tables(tables, replace(rules, fewest_users=1))
+
+        try:
+            return read("error"), 0
+        except UnknownItemsError as error:
+            return read("drop"), error.rows
+
+    def write(
+        self, schema: "dict[str, Any]", frames: "Iterator[pl.DataFrame]", left_out: int
+    ) -> None:
+        """Write frames to the file as they come, whole or not at all, and say so.
+
+        `left_out` ratings are of items that the model does not have.
+        """
+        from polars.io.plugins import register_io_source
+
+        from tacit._atomic import durable_file
+
+        def source(*_: object) -> "Iterator[pl.DataFrame]":
+            return frames
+
+        lazy = register_io_source(source, schema=schema)
+        with durable_file(self.output) as file:
+            if self.output.suffix.lower() == ".csv":
+                lazy.sink_csv(file)
+            else:
+                lazy.sink_parquet(file)
+        typer.echo(f"wrote {self.output}")
+        if left_out:
+            typer.echo(f"{left_out} ratings left out: the model does not have their items")
+
 
 def refuse_alone(layout: Layout, others: dict[str, bool]) -> None:
     """Refuse options that say something about many users, where there is one."""
@@ -66,48 +110,3 @@ def refuse_alone(layout: Layout, others: dict[str, bool]) -> None:
     for name, there in given.items():
         if there:
             raise ConfigError(f"{name} goes with -o FILE, for many users; leave it out, or give -o")
-
-
-def ratings_of_all(model: "Model", request: Request) -> "tuple[Ratings, int]":
-    """Read everyone's ratings, and count those of items that the model does not have."""
-    from tacit.data.build import Rules
-    from tacit.data.ratings import Ratings
-    from tacit.data.readers.registry import read_file
-
-    scale = None if model.implicit else model.rating_range
-    columns, duplicates = request.layout.columns, request.layout.duplicates
-    roles = columns.pair if model.implicit else columns.roles
-
-    def read(unknown: str) -> Ratings:
-        rules = Rules.checked(scale, duplicates, model.catalogue, model.implicit, unknown)
-        tables = [read_file(path, roles) for path in request.inputs]
-        return Ratings.of_tables(tables, replace(rules, fewest_users=1))
-
-    try:
-        return read("error"), 0
-    except UnknownItemsError as error:
-        return read("drop"), error.rows
-
-
-def write_frames(output: Path, schema: "dict[str, Any]", frames: "Iterator[pl.DataFrame]") -> None:
-    """Write frames to a file as they come; it is there whole or not at all."""
-    from polars.io.plugins import register_io_source
-
-    from tacit._atomic import durable_file
-
-    def source(*_: object) -> "Iterator[pl.DataFrame]":
-        return frames
-
-    lazy = register_io_source(source, schema=schema)
-    with durable_file(output) as file:
-        if output.suffix.lower() == ".csv":
-            lazy.sink_csv(file)
-        else:
-            lazy.sink_parquet(file)
-
-
-def say_written(request: Request, left_out: int) -> None:
-    """Say what was written, and how many ratings are of items that the model does not have."""
-    typer.echo(f"wrote {request.output}")
-    if left_out:
-        typer.echo(f"{left_out} ratings left out: the model does not have their items")

@@ -5,14 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.bulk import (
-    BulkOutput,
-    Request,
-    ratings_of_all,
-    refuse_alone,
-    say_written,
-    write_frames,
-)
+from tacit.cli.bulk import BulkOutput, Request, refuse_alone
 from tacit.cli.options import AsJson, Force, Layout, ModelPath, OwnPath, read_own, show_scores
 from tacit.errors import ConfigError
 
@@ -105,10 +98,9 @@ def _everyone(model: Path, request: Request, pairs: Path | None, how: tuple[bool
     from tacit.models import load
 
     (std, clip), found = how, load(model)
-    everyone, left_out = ratings_of_all(found, request)
+    everyone, left_out = request.ratings_for(found)
     roles = request.layout.columns.pair
     tables = [pl.DataFrame(read_file(path, roles)) for path in files_of_pairs(pairs)]
     asked = pl.concat(tables, how="vertical_relaxed")
     frame = found.predict_frame(everyone, asked, return_std=std, clip=clip)
-    write_frames(request.output, dict(frame.schema), iter([frame]))
-    say_written(request, left_out)
+    request.write(dict(frame.schema), iter([frame]), left_out)

@@ -5,14 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.bulk import (
-    BulkOutput,
-    Request,
-    ratings_of_all,
-    refuse_alone,
-    say_written,
-    write_frames,
-)
+from tacit.cli.bulk import BulkOutput, Request, refuse_alone
 from tacit.cli.options import AsJson, Force, Layout, ModelPath, OwnPath, read_own, show_scores
 from tacit.errors import ConfigError
 
@@ -90,7 +83,6 @@ def _everyone(model: "Model", request: Request, n: int, chosen: "dict[str, Any]"
     from tacit.models.bulk import list_frames, list_schema
 
     wanted = model.wanted(n, **chosen)
-    everyone, left_out = ratings_of_all(model, request)
+    everyone, left_out = request.ratings_for(model)
     schema = list_schema(model, everyone.user_ids)
-    write_frames(request.output, schema, list_frames(model, everyone, wanted))
-    say_written(request, left_out)
+    request.write(schema, list_frames(model, everyone, wanted), left_out)

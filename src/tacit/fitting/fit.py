@@ -204,8 +204,8 @@ def fit(
         numerics: "exact", or "idealised" for experiments.
         noise_seed_unsafe: makes the noise repeatable, and the model NOT PRIVATE.
         progress: called with (releases made, releases planned).
-        top_items: fit the so many items that are rated most, chosen by a noisy count that takes a
-            twentieth of the budget; None, or as many as there are: all items, and no count.
+        top_items: keep only this many items, the most rated ones, chosen by a noisy count that
+            takes a twentieth of the budget; None, or as many as there are: all items, no count.
         strict: whether a setting that looks computed from the ratings, or a catalogue taken from
             them, is an error; otherwise the former is a PrivacyLeakWarning.
         book: the lifetime book of these people, or its path: what this fit costs is reserved in it
