@@ -199,7 +199,7 @@ def test_without_matplotlib_the_message_is_kind(
     code, out, err = plan(*ASKED, "--plot", tmp_path / "p.svg")
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
-    assert 'pip install "tacit[figures]"' in err
+    assert "pip install 'tacit[figures]'" in err
     assert plan(*ASKED)[0] == 0
 
 
