@@ -36,7 +36,9 @@ def new(
     epsilon: Annotated[
         float, typer.Option(help="The privacy budget epsilon of all fits together.")
     ],
-    delta: Annotated[float, typer.Option(help="The probability that epsilon is exceeded.")] = 1e-6,
+    delta: Annotated[
+        float, typer.Option(help="The probability that epsilon may be exceeded.")
+    ] = 1e-6,
     neighbours: Annotated[
         str, typer.Option(help="replace or add_remove; all fits have the same.")
     ] = "replace",
@@ -81,7 +83,9 @@ def plan(
         float | None,
         typer.Option(help="The budget of all refits together; by default what is left of BOOK."),
     ] = None,
-    delta: Annotated[float, typer.Option(help="The probability that epsilon is exceeded.")] = 1e-6,
+    delta: Annotated[
+        float, typer.Option(help="The probability that epsilon may be exceeded.")
+    ] = 1e-6,
     split: Annotated[
         str, typer.Option(help="first (30 % at first, then equal), equal or geometric.")
     ] = "first",

@@ -37,7 +37,7 @@ class Promise(OptionGroup):
 
     delta: Annotated[
         float | None,
-        typer.Option(help="The probability that epsilon is exceeded; 1e-6, or that of --book."),
+        typer.Option(help="The probability that epsilon may be exceeded; 1e-6, or that of --book."),
     ] = None
     neighbours: Annotated[
         str | None,

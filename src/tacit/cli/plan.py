@@ -23,7 +23,9 @@ def run(
     epsilon: Annotated[
         float, typer.Option(help="The privacy budget epsilon; smaller is more private.")
     ],
-    delta: Annotated[float, typer.Option(help="The probability that epsilon is exceeded.")] = 1e-6,
+    delta: Annotated[
+        float, typer.Option(help="The probability that epsilon may be exceeded.")
+    ] = 1e-6,
     per_user: Annotated[int, typer.Option("--per-user", help="Ratings per user, on average.")] = 80,
     rating_range: Annotated[
         tuple[float, float], typer.Option(help="LO HI: the public range of ratings.")
