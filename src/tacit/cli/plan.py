@@ -1,11 +1,12 @@
 """tacit plan: what to expect of a fit, before any budget is spent."""
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, Force, show_json
+from tacit.cli.options import AsJson, Force, OptionGroup, show_json
 
 if TYPE_CHECKING:
     from tacit.research.experiments.simulated import Simulated
@@ -13,11 +14,55 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-_GUESSED = "What to assume of the ratings: public guesses"
-_BOUNDS = "For the paper's bounds"
+
+@dataclass(frozen=True)
+class Guesses(OptionGroup):
+    """What is assumed of the ratings: public guesses, `Tastes.usual` where none is given."""
+
+    item_sd: Annotated[
+        float | None, typer.Option(help="Guess: sd of item effects (0.11 of the range).")
+    ] = None
+    user_sd: Annotated[
+        float | None, typer.Option(help="Guess: sd of user biases (0.1 of the range).")
+    ] = None
+    noise_sd: Annotated[
+        float | None, typer.Option(help="Guess: sd of the residual noise (0.19 of the range).")
+    ] = None
+    factors: Annotated[int | None, typer.Option(help="Guess: latent factors (12).")] = None
+    factor_share: Annotated[
+        float | None,
+        typer.Option(help="Guess: share of the variance beyond biases that they explain (0.25)."),
+    ] = None
+    factor_decay: Annotated[
+        float | None, typer.Option(help="Guess: ratio of variances of successive factors (0.75).")
+    ] = None
+    skew: Annotated[
+        float | None,
+        typer.Option(help="Guess: popularity falls with rank to this power (0.8); 0: all alike."),
+    ] = None
+    activity_spread: Annotated[
+        float | None, typer.Option(help="Guess: sd of log(number of ratings of a user) (0.6).")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Bounds(OptionGroup):
+    """What the paper's bounds need besides."""
+
+    nuclear_norm: Annotated[
+        float | None, typer.Option(help="For the paper's bounds: k; by the rule of a fit.")
+    ] = None
+    row_norm: Annotated[
+        float | None, typer.Option(help="For the paper's bounds: L; by the rule of a fit.")
+    ] = None
+    rank: Annotated[int, typer.Option(help="For SVD's bound: r, rank of the hidden matrix.")] = 1
+    incoherence: Annotated[
+        float, typer.Option(help="For SVD's bound: mu, from 1 (even) to users/rank.")
+    ] = 1.0
 
 
 def run(
+    *,
     users: Annotated[int, typer.Option(help="How many users (m).")],
     items: Annotated[int, typer.Option(help="How many items (n).")],
     epsilon: Annotated[
@@ -38,74 +83,10 @@ def run(
             "or missing-not-at-random.",
         ),
     ] = None,
-    item_sd: Annotated[
-        float | None,
-        typer.Option(help="sd of item effects (0.11 of the range).", rich_help_panel=_GUESSED),
-    ] = None,
-    user_sd: Annotated[
-        float | None,
-        typer.Option(help="sd of user biases (0.1 of the range).", rich_help_panel=_GUESSED),
-    ] = None,
-    noise_sd: Annotated[
-        float | None,
-        typer.Option(
-            help="sd of the residual noise (0.19 of the range).", rich_help_panel=_GUESSED
-        ),
-    ] = None,
-    factors: Annotated[
-        int | None, typer.Option(help="Latent factors (12).", rich_help_panel=_GUESSED)
-    ] = None,
-    factor_share: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of the variance beyond the biases that factors explain (0.25).",
-            rich_help_panel=_GUESSED,
-        ),
-    ] = None,
-    factor_decay: Annotated[
-        float | None,
-        typer.Option(
-            help="Ratio of the variances of successive factors (0.75).",
-            rich_help_panel=_GUESSED,
-        ),
-    ] = None,
-    skew: Annotated[
-        float | None,
-        typer.Option(
-            help="Popularity falls with rank to this power (0.8); 0: all items alike.",
-            rich_help_panel=_GUESSED,
-        ),
-    ] = None,
-    activity_spread: Annotated[
-        float | None,
-        typer.Option(
-            help="sd of the logarithm of users' numbers of ratings (0.6).",
-            rich_help_panel=_GUESSED,
-        ),
-    ] = None,
-    nuclear_norm: Annotated[
-        float | None,
-        typer.Option(help="k; by the rule of a fit if left out.", rich_help_panel=_BOUNDS),
-    ] = None,
-    row_norm: Annotated[
-        float | None,
-        typer.Option(help="L; by the rule of a fit if left out.", rich_help_panel=_BOUNDS),
-    ] = None,
-    rank: Annotated[
-        int, typer.Option(help="r of the hidden matrix, for SVD.", rich_help_panel=_BOUNDS)
-    ] = 1,
-    incoherence: Annotated[
-        float,
-        typer.Option(
-            help="mu of the hidden matrix, for SVD: 1 (even) to users/rank.",
-            rich_help_panel=_BOUNDS,
-        ),
-    ] = 1.0,
+    guesses: Guesses,
+    bounds: Bounds,
     tables: Annotated[
-        bool,
-        typer.Option(
-            "--tables", help="Show the paper's two comparison tables too.", rich_help_panel=_BOUNDS
-        ),
+        bool, typer.Option("--tables", help="Show the paper's two comparison tables too.")
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Where a picture goes (.svg or .png).")] = None,
     force: Force = False,
@@ -124,29 +105,17 @@ def run(
         check_picture("--plot", plot, overwrite=force)
     check_counts(users=users, items=items, per_user=per_user)
     check_range(rating_range)
-    tastes = Tastes.usual(
-        rating_range,
-        item_sd=item_sd,
-        user_sd=user_sd,
-        noise_sd=noise_sd,
-        factors=factors,
-        factor_share=factor_share,
-        factor_decay=factor_decay,
-        skew=skew,
-        activity_spread=activity_spread,
-    )
     case = Case(
         users=users,
         items=items,
         per_user=min(per_user, items),
         rating_range=rating_range,
         budget=PrivacyBudget(epsilon, delta, neighbours),  # type: ignore[arg-type]
-        tastes=tastes,
+        tastes=Tastes.usual(rating_range, **asdict(guesses)),
     )
     if simulate:
         check_simulation(case, simulate)
-    norms = {"nuclear_norm": nuclear_norm, "row_norm": row_norm}
-    plan, reason = _bounds(case, norms | {"rank": rank, "incoherence": incoherence})
+    plan, reason = _bounds(case, asdict(bounds))
     expected = expect(case)
     simulated = _simulated(case, simulate) if simulate else None
     if plot:
@@ -154,6 +123,7 @@ def run(
     if as_json:
         show_json(_json(expected.to_json(), plan, reason, simulated))
         return
+    norms = {"nuclear_norm": bounds.nuclear_norm, "row_norm": bounds.row_norm}
     show(Shown(expected, plan, reason, simulated, norms, tables))
     if plot:
         typer.echo(f"\nwrote {plot}")
