@@ -192,7 +192,7 @@ def posteriors(ratings: tacit.Ratings, bounds: RowBounds) -> list[Row]:
         0.1 * rng.normal(size=(45, 30)),
     )
     covariance = summing(ratings, lambda steps: ResidualCovariance(bounds, steps, 9.0))
-    gradient = summing(ratings, lambda _: ExpectedGradient(bounds, model, 3.0), 24)
+    gradient = summing(ratings, lambda _: ExpectedGradient(bounds, model, 3.0, 0.3), 24)
     moments = summing(ratings, lambda _: FactorMoments(bounds, model, 7.0), 24)
     return [
         Row("gradient, 30 factors", "exact covariance", 3.5, 2.5, beside(gradient, covariance)),

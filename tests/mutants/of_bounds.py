@@ -280,9 +280,9 @@ BOUNDS = (
               "clip_factor(length, 1.0)",
               "clip_factor(length / np.sqrt(items.size), 1.0)"),
          Edit(POSTERIORS, "_add_terms",
-              "quantise(terms[0, :items.size * step], factor, quanta.most_squared, integers)",
+              "quantise(terms[0, :size], factor, quanta.most_squared, integers)",
               "most = items.size * quanta.most_squared\n"
-              "quantise(terms[0, :items.size * step], factor, most, integers)")),
+              "quantise(terms[0, :size], factor, most, integers)")),
         (LATENT + FURTHER + "[gradient, usual]",),
     ),
     Mutant(
@@ -363,7 +363,7 @@ BOUNDS = (
         (Edit("trusted/statistics/expected_gradient.py", "ExpectedGradient.sensitivity",
               "any_vector(self.clip)",
               "Sensitivity(self.clip, self.clip)"),),
-        (LATENT + "test_the_bound_of_expected_gradients_is_reached[1]",
+        (LATENT + "test_the_bound_of_expected_gradients_is_reached[1-0.0]",
          LATENT + FURTHER + "[gradient, always clipped]"),
     ),
     Mutant(

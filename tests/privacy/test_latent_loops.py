@@ -101,13 +101,14 @@ def test_factor_moments(world: World) -> None:
 
 def test_expected_gradients(world: World) -> None:
     factors = world.model.factors
-    expected = np.zeros((ITEMS, world.rank + 1))
-    for items, y, _, u, S in world.users:
+    expected = np.zeros((ITEMS + CHOICES, world.rank + 1))
+    for items, y, c, u, S in world.users:
         if items.size:
             left = y - factors[items] @ u
             rows = np.column_stack([np.outer(left, u) - factors[items] @ S, left])
             expected[items] += rows / np.sqrt(items.size)
-    found = world.summed(expected_gradient, expected.shape) * FINE.quantum
+            expected[ITEMS:, :-1] += 0.4 * np.outer(c, u - world.model.prior.T @ c)
+    found = world.summed(expected_gradient, expected.shape, 0.4) * FINE.quantum
     assert np.allclose(found, expected, rtol=1e-5, atol=5e-5)
 
 
@@ -135,7 +136,7 @@ def test_someone_whose_arithmetic_breaks_down_adds_nothing_and_the_next_does(wor
     kept = [i for i, (items, *_) in enumerate(world.users) if broken not in items]
     for loop, shape, rest in (
         (factor_moments, (CHOICES + world.rank + 1,) * 2, ()),
-        (expected_gradient, (ITEMS, world.rank + 1), ()),
+        (expected_gradient, (ITEMS + CHOICES, world.rank + 1), (0.4,)),
         (expected_equations, (ITEMS, (world.rank + 1) * (world.rank + 2) // 2 + world.rank + 2),
          (False,)),
     ):  # fmt: skip

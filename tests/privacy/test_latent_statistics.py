@@ -38,7 +38,7 @@ PEOPLE = [{0: 4.0, 3: 1.5}, {}, {item: 1.0 + item / 3 for item in range(ITEMS)},
 def statistics_of(model: LatentModel = MODEL, bound: float = 0.7) -> list[Statistic]:
     return [
         FactorMoments(BOUNDS, model, bound),
-        ExpectedGradient(BOUNDS, model, bound),
+        ExpectedGradient(BOUNDS, model, bound, 0.6),
         ExpectedEquations(BOUNDS, model, bound, False),
         ExpectedEquations(BOUNDS, model, bound, True),
     ]
@@ -47,7 +47,7 @@ def statistics_of(model: LatentModel = MODEL, bound: float = 0.7) -> list[Statis
 def test_what_they_state() -> None:
     moments, gradient, *equations = statistics_of()
     assert moments.shape == (CHOICES + RANK + 1,) * 2 == (6, 6)
-    assert gradient.shape == (ITEMS, RANK + 1)
+    assert gradient.shape == (ITEMS + CHOICES, RANK + 1)
     assert {each.shape for each in equations} == {(ITEMS, 10 + 5)}  # half of 4 x 4, and 3 + 2
     assert moments.symmetric
     assert not any(each.symmetric for each in (gradient, *equations))
@@ -121,6 +121,12 @@ def test_a_bound_bounds_something() -> None:
             statistic.adder((None,), statistic.max_entry * 2.0**-20, LOOPS)
 
 
+@pytest.mark.parametrize("weight", [-0.1, math.inf, math.nan])
+def test_a_weight_of_choice_factors_is_finite(weight: float) -> None:
+    with pytest.raises(PrivacyError, match="weight of choice factors must be finite"):
+        ExpectedGradient(BOUNDS, MODEL, 0.7, weight).adder((None,), 1e-6, LOOPS)
+
+
 def test_sums_are_those_of_the_loops() -> None:
     """With the statistic's own bound, its own grid and its own weights; both halves are there."""
     held = Rows(ratings_with_empty_rows(PEOPLE))
@@ -134,7 +140,8 @@ def test_sums_are_those_of_the_loops() -> None:
             assert np.count_nonzero(total) > 15
             total = np.triu(total) + np.triu(total, 1).T
         elif isinstance(statistic, ExpectedGradient):
-            expected_gradient(rows, arrays, norm_quanta(2.5, unit), 0, len(PEOPLE), total)
+            quanta = norm_quanta(2.5, unit)
+            expected_gradient(rows, arrays, 0.6, quanta, 0, len(PEOPLE), total)
         else:
             quanta, root = norm_quanta(2.5, unit), statistic.by_sqrt_count  # type: ignore[attr-defined]
             expected_equations(rows, arrays, root, quanta, 0, len(PEOPLE), total)

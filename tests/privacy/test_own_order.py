@@ -73,6 +73,10 @@ def by_root(rows, model, *rest):  # type: ignore[no-untyped-def]
     expected_equations(rows, model, True, *rest)
 
 
+def weighed(rows, model, *rest):  # type: ignore[no-untyped-def]
+    expected_gradient(rows, model, 0.5, *rest)
+
+
 def test_posteriors_do_not_depend_on_where_numbers_lie_or_who_comes_before() -> None:
     """Published numbers lie elsewhere, and users are summed by themselves or together."""
     rng = np.random.default_rng(3)
@@ -84,8 +88,8 @@ def test_posteriors_do_not_depend_on_where_numbers_lie_or_who_comes_before() -> 
     rows = RowArrays(*given, np.full(n_items, 3.0), *own)
     shapes = ((n_items, rank), (n_items,), (n_items, choices), (choices, rank))
     published = [rng.normal(size=shape) for shape in shapes]
-    sizes = ((choices + rank + 1,) * 2, (n_items, rank + 1), (n_items, 36 + rank + 2))
-    loops: list[Any] = [factor_moments, expected_gradient, by_root]
+    sizes = ((choices + rank + 1,) * 2, (n_items + choices, rank + 1), (n_items, 36 + rank + 2))
+    loops: list[Any] = [factor_moments, weighed, by_root]
     for loop, size in zip(loops, sizes, strict=True):
         totals = []
         for by, edges in ((0, (0, 10)), (8, (0, 10)), (24, (0, 1, 4, 10)), (40, range(11))):

@@ -17,6 +17,7 @@ from tacit.kernels.lines import (
     add_units,
     combine,
     line_dot,
+    put_multiples,
     put_terms,
     squared_length,
     sum_at_items,
@@ -70,6 +71,19 @@ def test_terms_and_their_length(step: int) -> None:
     expected = backs[:, None] * (left[:, None] * own[:, :step] - product[:, :step])
     found = terms[0, : count * step].reshape(count, step)
     assert np.allclose(found, expected, atol=1e-5)
+    assert squares == pytest.approx(np.sum(expected**2), rel=1e-5)
+
+
+@pytest.mark.parametrize("step", [4, 20, 32])
+def test_multiples_of_a_row_follow_from_a_place_on(step: int) -> None:
+    count, first, row, numbers = 3, 8, zeros(1, tiled(step)), singles(1, 16)
+    row[0, :step], terms = singles(1, step)[0], zeros(1, 8 + 3 * step + WIDE)
+    terms[:] = 7.0
+    squares = put_multiples(row, numbers, np.float32(0.5), count, terms, first, step)
+    expected = 0.5 * np.outer(numbers[0, :count], row[0, :step])
+    found = terms[0, first : first + count * step].reshape(count, step)
+    assert np.allclose(found, expected, atol=1e-6)
+    assert np.all(terms[0, :first] == 7.0)
     assert squares == pytest.approx(np.sum(expected**2), rel=1e-5)
 
 
@@ -136,9 +150,11 @@ def in_single(rows: RowArrays, model: LatentArrays) -> list[bool]:
     return [solve(rows, i, tables, room, model.factors.shape[1]) for i in range(20)]
 
 
-def summed(loop: Any, shape: tuple[int, int], rows: RowArrays, model: LatentArrays) -> np.ndarray:
+def summed(
+    loop: Any, shape: tuple[int, int], rest: tuple[float, ...], rows: RowArrays, model: LatentArrays
+) -> np.ndarray:
     total = np.zeros(shape, dtype=np.int64)
-    loop(rows, model, FINE, 0, 20, total)
+    loop(rows, model, *rest, FINE, 0, 20, total)
     return total.astype(float)
 
 
@@ -148,10 +164,10 @@ def test_sums_are_those_of_double_precision_however_badly_systems_are_conditione
 ) -> None:
     """With ratings a thousand times as exact as usual some people solve in double precision."""
     rows, model = people(scale)
-    loops = (factor_moments, (10, 10)), (expected_gradient, (40, 7))
-    found = [summed(loop, shape, rows, model) for loop, shape in loops]
+    loops = (factor_moments, (10, 10), ()), (expected_gradient, (43, 7), (0.5,))
+    found = [summed(*each, rows, model) for each in loops]
     monkeypatch.setattr(latent, "solve", lambda *_: False)
-    exact = [summed(loop.py_func, shape, rows, model) for loop, shape in loops]
+    exact = [summed(loop.py_func, *rest, rows, model) for loop, *rest in loops]
     for one, other in zip(found, exact, strict=True):
         assert other.any()
         assert np.linalg.norm(one - other) <= 2e-5 * np.linalg.norm(other)

@@ -14,7 +14,7 @@ from tacit.kernels.own_system import room_for, solve, tables_of
 from tacit.kernels.quantise import Quanta
 from tacit.kernels.rows import RowArrays
 
-CHOICES, CLIP = 2, 1.5
+CHOICES, CLIP, WEIGHT = 2, 1.5, 0.3
 FINE = Quanta(1e3, 1e-5, 2**52)
 SHAPES = {
     "few": (9, 3, (5, 0, 2, 4, 1)),
@@ -49,7 +49,8 @@ def people(exactness: float, shape: str = "few") -> tuple[RowArrays, LatentArray
 def dense(rows: RowArrays, model: LatentArrays) -> tuple[np.ndarray, np.ndarray]:
     """Both sums, as the docstring of kernels.latent says, by numpy."""
     n_items, rank = model.factors.shape
-    moments, gradients = np.zeros((CHOICES + rank + 1,) * 2), np.zeros((n_items, rank + 1))
+    moments = np.zeros((CHOICES + rank + 1,) * 2)
+    gradients = np.zeros((n_items + CHOICES, rank + 1))
     for i, count in enumerate(np.diff(rows.indptr)):
         if not count:
             continue
@@ -68,6 +69,7 @@ def dense(rows: RowArrays, model: LatentArrays) -> tuple[np.ndarray, np.ndarray]
         moments += np.outer(vector, vector)
         terms = np.column_stack([left[:, None] * u - F @ S, left]) / np.sqrt(count)
         np.add.at(gradients, items, terms)
+        gradients[n_items:, :-1] += WEIGHT * np.outer(found, u - mean)
     return moments, gradients
 
 
@@ -77,10 +79,10 @@ def summed(
     """Both sums of the first users, or of all, in integers."""
     n_items, rank = model.factors.shape
     moments = np.zeros((CHOICES + rank + 1,) * 2, dtype=np.int64)
-    gradients = np.zeros((n_items, rank + 1), dtype=np.int64)
+    gradients = np.zeros((n_items + CHOICES, rank + 1), dtype=np.int64)
     users = rows.means.size if users is None else users
     factor_moments(rows, model, quanta, 0, users, moments)
-    expected_gradient(rows, model, quanta, 0, users, gradients)
+    expected_gradient(rows, model, WEIGHT, quanta, 0, users, gradients)
     return moments, gradients
 
 

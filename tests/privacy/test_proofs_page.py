@@ -134,7 +134,7 @@ CASES: dict[tuple[str, str], Any] = {
     ("NormalEquations", r"$\rho^2 \le 2$"): equations(RHO),
     ("NormalEquations", r"$\rho^2 \ge 2$"): equations(LARGE_RHO),
     ("FactorMoments", ""): FactorMoments(BOUNDS, LATENT, B),
-    ("ExpectedGradient", ""): ExpectedGradient(BOUNDS, LATENT, C),
+    ("ExpectedGradient", ""): ExpectedGradient(BOUNDS, LATENT, C, 1.0),
     ("ExpectedEquations", ""): ExpectedEquations(BOUNDS, LATENT, C, True),
     ("ItemSums", ""): ItemSums(BOUNDS, (1.0, 5.0)),
     ("ItemCounts", ""): ItemCounts(ITEMS),

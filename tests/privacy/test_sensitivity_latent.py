@@ -46,7 +46,8 @@ Kind = Callable[[LatentModel, RowBounds, float], Statistic]
 
 KINDS: dict[str, Kind] = {
     "moments": lambda model, bounds, clip: FactorMoments(bounds, model, clip),
-    "gradient": lambda model, bounds, clip: ExpectedGradient(bounds, model, clip),
+    "gradient": lambda model, bounds, clip: ExpectedGradient(bounds, model, clip, 0.5),
+    "gradient by choice": lambda model, bounds, clip: ExpectedGradient(bounds, model, clip, 40.0),
     "equations": lambda model, bounds, clip: ExpectedEquations(bounds, model, clip, True),
     "full equations": lambda model, bounds, clip: ExpectedEquations(bounds, model, clip, False),
 }
@@ -174,11 +175,21 @@ def unexplained() -> LatentModel:
     return replace(latent(), factors=np.zeros((ITEMS, 3)))
 
 
+@pytest.mark.parametrize("choice_weight", [0.0, 0.5])
 @pytest.mark.parametrize("rated", [1, 4, ITEMS])
-def test_the_bound_of_expected_gradients_is_reached(rated: int) -> None:
+def test_the_bound_of_expected_gradients_is_reached(rated: int, choice_weight: float) -> None:
     """By the same items with opposite ratings; with one item, by a single rating."""
     liked, disliked = dict.fromkeys(range(rated), 5.0), dict.fromkeys(range(rated), 1.0)
-    statistic = ExpectedGradient(row_bounds(), unexplained(), 0.7)
+    statistic = ExpectedGradient(row_bounds(), unexplained(), 0.7, choice_weight)
+    removed, replaced = closeness(statistic, liked, disliked)
+    assert CLOSE < removed <= SLACK
+    assert CLOSE < replaced <= SLACK
+
+
+def test_the_rows_of_choice_factors_reach_it_too() -> None:
+    """By the same items with opposite ratings, where these rows weigh most and W is zero."""
+    liked, disliked = dict.fromkeys(range(4), 5.0), dict.fromkeys(range(4), 1.0)
+    statistic = ExpectedGradient(row_bounds(), latent(prior=0.0), 0.7, 1e4)
     removed, replaced = closeness(statistic, liked, disliked)
     assert CLOSE < removed <= SLACK
     assert CLOSE < replaced <= SLACK
@@ -218,7 +229,7 @@ def test_a_clip_that_is_not_applied_is_found_out() -> None:
 
 def test_replacing_costs_more_than_removing() -> None:
     """The twins: a bound of add_remove, taken for one of replace, is broken."""
-    gradient = ExpectedGradient(row_bounds(), unexplained(), 0.7)
+    gradient = ExpectedGradient(row_bounds(), unexplained(), 0.7, 0.5)
     cases = [(by_choice(), *APART, 1.4), (gradient, {0: 5.0}, {0: 1.0}, 1.9)]
     for statistic, before, after, times in cases:
         moved = change(statistic, bystanders(np.random.default_rng(2)), before, after)
@@ -260,8 +271,8 @@ def test_her_term_follows_from_her_row_and_the_items_in_it(kind: str) -> None:
     assert own.any()
     assert np.array_equal(found, own)
     if kind != "moments":
-        assert not own[~kept].any()
-        assert own[kept].any(axis=1).all()
+        assert not own[:ITEMS][~kept].any()
+        assert own[:ITEMS][kept].any(axis=1).all()
 
 
 def with_empty_rows(rows: list[Row]) -> Ratings:

@@ -21,6 +21,7 @@ from tacit.estimation.item_estimates import ItemEstimates, from_equations, from_
 from tacit.estimation.latent import (
     FactorMoments,
     LatentEstimate,
+    choice_step,
     equations_step,
     expected_norm,
     gradient_step,
@@ -45,12 +46,13 @@ Step = Literal["auto", "gradient", "equations"]
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _MORE_PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (2,))
 _WORTH = 0.1, 0.01  # a second look: of the first one's share, and of the budget
-_ROUNDS = {"gradient": 3, "equations": 12}
+_ROUNDS = {"gradient": 2, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
 _USERS_EACH = 50  # users for each of them
 _MANY_USERS = 500  # with fewer the likelihood fits chance
 _FIRST_GAIN = 2.0  # of the first regression on choice: posterior means are shrunk
 _CLIP = 0.8  # of the norm that a gradient is expected to have
+_FOR_CHOICE = 0.125  # of its squared norm for items: that for the prior from choice
 _LEAST_NOISE = 1e-4  # of the usual variance of a rating
 _ROOM = 1.5  # times the squared norm that (c, u, fit error) are expected to have
 
@@ -85,13 +87,14 @@ class LatentFactors(Validated):
     1. *Choice*: $\sum_i x_i x_i^T$, of the 4000 items that are rated most; V and $\Delta$ from what
        noise cannot have made (estimation.choice). Released once more if V has factors.
     2. *Start*: F and D as `Moments` finds them, and before step 1 item means.
-    3. *Prior mean from choice*: the second moment of $(c_i, \hat u_i)$, $\hat u_i$ the user's own
-       posterior mean, gives W by regression (estimation.latent). It also tells whether D is right.
-    4. *Rounds*: the gradient of the expected log-likelihood for F and m (statistics
-       `ExpectedGradient`), shrunk by how much of it is noise. Without a budget the M-step is
-       solved instead, with priors on items that are fitted to them (`ExpectedEquations`): it needs
-       no threshold, and finds factors where there are few people and many items.
-    5. W and D again.
+    3. *Rounds*: the gradient of the expected log-likelihood for F, m and W, which begins at 0
+       (statistics `ExpectedGradient`), over Fisher's information (estimation.latent), and shrunk
+       by how much of it is noise.
+    4. Without a budget the M-step for F, m and D is solved instead, with priors on items that are
+       fitted to them (`ExpectedEquations`): it needs no threshold, and finds factors where there
+       are few people and many items. Before each round and after the last the second moment of
+       $(c_i, \hat u_i)$, $\hat u_i$ the user's own posterior mean, gives W by regression
+       (`FactorMoments`). It also tells whether D is right.
 
     Locally, models.latent.LatentFactorRule. No cap on $d_i$ is needed. Where nothing can be told
     from noise F has no column but the user bias, W = 0 and m is the same for all items: what is
@@ -100,7 +103,7 @@ class LatentFactors(Validated):
     *Paper:* none; it is this package's own method. A prior mean from choice is after NSVD (Paterek
     2007) and SVD++ (Koren 2008).
     *Guarantee:* UserMoments, ItemCounts, RowSums, ResidualCovariance of residuals and of $x_i$,
-    FactorMoments, and ExpectedGradient or ExpectedEquations.
+    ExpectedGradient; or FactorMoments and ExpectedEquations.
     """
 
     name: ClassVar[str] = "latent-factors"
@@ -110,7 +113,7 @@ class LatentFactors(Validated):
     equations, which have more numbers. "auto": equations without a budget and with 500 users or
     more, otherwise the gradient."""
     rounds: Annotated[int, Range(1, 100)] | None = None
-    """Of item factors; None: 3 with gradients, 12 with equations."""
+    """Of item factors; None: 2 with gradients, 12 with equations."""
     rank: Count | None = None
     """At most this many latent factors; None: the noise decides."""
     max_ratings: Count | None = None
@@ -128,19 +131,18 @@ class LatentFactors(Validated):
         ledger.reserve(_PAIRS, pairs.sensitivity, shares.choice, scaled=True)
         if facts.budget is not None:
             ledger.reserve(_MORE_PAIRS, pairs.sensitivity, shares.more_choice, scaled=True)
-        looks, rounds = self._looks(facts), self._rounds(facts)
+        looks = self._looks(facts)
         for look in _upto(looks):
             ledger.reserve(_moments(look), outer_product(1.0), shares.moments / looks, scaled=True)
-        for step in _upto(rounds):
-            release = self._step_release(facts, step)
-            ledger.reserve(release, any_vector(1.0), shares.steps / rounds, scaled=True)
+        for step, share in self._step_shares(facts, shares).items():
+            ledger.reserve(step, any_vector(1.0), share, scaled=True)
 
     def run(self, mechanism: Mechanism, facts: Facts) -> LatentFactorRule:
         """Make the releases; users solve on the factors that come out."""
         state = self._start(mechanism, facts)
         by = self._by_equations if self._form(facts) == "equations" else self._by_gradients
-        state, last = by(mechanism, facts, state)
-        estimate = rescaled(state.estimate, last)
+        state = by(mechanism, facts, state)
+        estimate = state.estimate
         factors, noise = state.choice.second_moment(state.users)
         return LatentFactorRule(
             factors=estimate.factors,
@@ -208,33 +210,38 @@ class LatentFactors(Validated):
         self, mechanism: Mechanism, facts: Facts, shares: Shares, choice: dict[Release, float]
     ) -> None:
         """Divide what is left between choices, the covariance and the rounds."""
-        rounds = self._rounds(facts)
-        steps = {self._step_release(facts, each): shares.steps / rounds for each in _upto(rounds)}
+        steps = self._step_shares(facts, shares)
         mechanism.redivide({MOMENT: shares.covariance} | choice | steps)
 
-    def _by_gradients(
-        self, mechanism: Mechanism, facts: Facts, state: _State
-    ) -> tuple[_State, FactorMoments]:
-        """Regress on choice, follow gradients, and regress again; return the last moments."""
-        rated = state.learned.items.rated
-        state, _ = self._look(mechanism, state, 1, _FIRST_GAIN)
+    def _step_shares(self, facts: Facts, shares: Shares) -> dict[Release, float]:
+        """Return the share of each round; gradients tell what factor moments would."""
+        rounds = self._rounds(facts)
+        every = shares.steps + (0.0 if self._looks(facts) else shares.moments)
+        return {self._step_release(facts, each): every / rounds for each in _upto(rounds)}
+
+    def _by_gradients(self, mechanism: Mechanism, facts: Facts, state: _State) -> _State:
+        """Follow gradients for all that the model has, from no prior from choice on."""
+        rated, moment = state.learned.items.rated, self._choice_moment(state)
         measured = []
         for number in _upto(self._rounds(facts)):
-            release = self._step_release(facts, number)
+            release, clip = self._step_release(facts, number), self._gradient_clip(state)
+            weight = clip * math.sqrt(_FOR_CHOICE / (np.trace(moment) * self._norm(state)))
             statistic = statistics.ExpectedGradient(
-                self._bounds(state), self._model(state), self._gradient_clip(state)
+                self._bounds(state), self._model(state), clip * math.sqrt(1.0 + _FOR_CHOICE), weight
             )
             noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
-            gradient = mechanism.release(release, statistic)
+            gradient, of_prior = np.split(mechanism.release(release, statistic), [facts.n_items])
             released = gradient, noise_sd, rated, state.spread
             measured.append(moved(state.estimate, newton_step(state.estimate, *released)))
-            state = state._replace(estimate=gradient_step(state.estimate, *released))
+            prior, spread = choice_step(
+                state.estimate, of_prior[:, :-1] / weight, noise_sd / weight, moment, rated
+            )
+            estimate = gradient_step(state.estimate, *released)._replace(prior=prior)
+            state = state._replace(estimate=estimate, spread=spread)
         every = from_gradients(measured, state.learned.items.effects)
-        return self._look(mechanism, state._replace(measured=every), 2, 1.0)
+        return state._replace(measured=every)
 
-    def _by_equations(
-        self, mechanism: Mechanism, facts: Facts, state: _State
-    ) -> tuple[_State, FactorMoments]:
+    def _by_equations(self, mechanism: Mechanism, facts: Facts, state: _State) -> _State:
         """Solve the M-step in every round, and regress on choice before it and at the end."""
         shares = state.learned.items.rated.shares
         most = min(self.rank or _FEWEST, facts.n_items - 1, int(state.users / _USERS_EACH)) + 1
@@ -256,7 +263,8 @@ class LatentFactors(Validated):
             state = state._replace(estimate=solved)
         rated = state.learned.items.rated
         every = from_equations(state.estimate, variances, rated, released[1])
-        return self._look(mechanism, state._replace(measured=every), rounds + 1, 1.0)
+        state, last = self._look(mechanism, state._replace(measured=every), rounds + 1, 1.0)
+        return state._replace(estimate=rescaled(state.estimate, last))
 
     def _look(
         self, mechanism: Mechanism, state: _State, number: int, gain: float
@@ -275,8 +283,12 @@ class LatentFactors(Validated):
 
     def _choice_norm(self, state: _State) -> float:
         """Return the expected squared norm of c."""
+        return float(np.trace(self._choice_moment(state)))
+
+    def _choice_moment(self, state: _State) -> Floats:
+        r"""Return $E[c c^T] = H^T (V V^T + \Delta) H = H^T V$."""
         factors, _ = state.choice.second_moment(state.users)
-        return float(np.sum(state.weights * factors))
+        return np.asarray(state.weights.T @ factors)
 
     def _gradient_clip(self, state: _State) -> float:
         """Return a bound on gradients: most of the norm that they are expected to have."""
@@ -328,8 +340,8 @@ class LatentFactors(Validated):
         return self.rounds or _ROUNDS[self._form(facts)]
 
     def _looks(self, facts: Facts) -> int:
-        """Return how often second moments are released."""
-        return self._rounds(facts) + 1 if self._form(facts) == "equations" else 2
+        """Return how often second moments are released: before each equation, and at the end."""
+        return self._rounds(facts) + 1 if self._form(facts) == "equations" else 0
 
     def _step_release(self, facts: Facts, number: int) -> Release:
         equations = self._form(facts) == "equations"

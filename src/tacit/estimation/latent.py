@@ -17,10 +17,12 @@ from tacit.estimation.empirical_bayes import shrunk
 __all__ = [
     "FactorMoments",
     "LatentEstimate",
+    "choice_step",
     "equations_step",
     "expected_norm",
     "gradient_step",
     "initial_variances",
+    "known",
     "newton_step",
     "padded",
     "prior_step",
@@ -31,6 +33,7 @@ Floats = NDArray[np.float64]
 
 _FINE = 1e-4  # differences of loadings that do not matter, in half ranges
 _FURTHER = 1.2  # gradient steps are taken further: clipping made gradients shorter
+_LEAST_KNOWN = 0.02  # of a factor is taken to be known however few ratings tell it
 _CHANCE = 0.5  # of the noise of ratings that a gradient has by chance: u is shrunk
 _ALONE = 20.0  # ratings: an item with so many has half of its own noise variance, half the average
 _RATINGS = 3.0  # as many are added, at the mean so far, to what corrects an item's mean
@@ -60,17 +63,21 @@ class FactorMoments(NamedTuple):
         return values[keep], vectors[:, keep]
 
 
-def expected_norm(estimate: LatentEstimate, rated: CoRatings, spread: Floats) -> float:
-    r"""Return $E|\hat u|^2$, from the numbers of people with about so many ratings.
+def known(estimate: LatentEstimate, rated: CoRatings) -> Floats:
+    r"""Return K = E[I - S], how much of u people's ratings tell, from public numbers.
 
-    With d ratings the posterior mean moves by $\sum_k d g_k/(1 + d g_k)$, g the eigenvalues of
-    $F^T diag(p/D) F$; `spread` is the second moment of $W^T c$.
+    With d ratings it has the eigenvalues $d g/(1 + d g)$, g those of $F^T diag(p/D) F$.
     """
     weighed = estimate.factors * (rated.shares / estimate.noise)[:, None]
-    values = np.maximum(np.linalg.eigvalsh(estimate.factors.T @ weighed), 0.0)
-    moved = np.outer(rated.lengths, values)
-    known = rated.stratum_sizes @ np.sum(moved / (1 + moved), axis=1)
-    return float(known / rated.stratum_sizes.sum() + np.trace(spread))
+    values, axes = np.linalg.eigh(estimate.factors.T @ weighed)
+    moved = np.outer(rated.lengths, np.maximum(values, 0.0))
+    told = rated.stratum_sizes @ (moved / (1 + moved)) / rated.stratum_sizes.sum()
+    return np.asarray((axes * np.maximum(told, _LEAST_KNOWN)) @ axes.T)
+
+
+def expected_norm(estimate: LatentEstimate, rated: CoRatings, spread: Floats) -> float:
+    r"""Return $E|\hat u|^2$; `spread` is the second moment of $W^T c$."""
+    return float(np.trace(known(estimate, rated)) + np.trace(spread))
 
 
 def prior_step(
@@ -94,6 +101,24 @@ def prior_step(
     prior = estimate.prior + axes @ kept
     along = (axes.T @ prior) * np.sqrt(values / moments.users)[:, None]
     return estimate._replace(prior=np.ascontiguousarray(prior)), along.T @ along
+
+
+def choice_step(
+    estimate: LatentEstimate, gradient: Floats, noise_sd: float, moment: Floats, rated: CoRatings
+) -> tuple[Floats, Floats]:
+    r"""Return W moved by a released $\sum_i c_i (\hat u_i - W^T c_i)^T$, and E[(W^T c)(W^T c)^T].
+
+    Of what W misses, posterior means show $K$ (`known`): with m users and M = `moment`, $E[c c^T]$,
+    W is off by $M^{-1}$ gradient $K^{-1}/m$. What noise or chance can have made is left out.
+    """
+    values, axes = np.linalg.eigh(float(rated.stratum_sizes.sum()) * moment)
+    values = np.maximum(values, 1e-9 * values[-1])
+    back = np.linalg.inv(known(estimate, rated))
+    change = axes.T @ gradient @ back / values[:, None]
+    variances = np.outer(noise_sd**2 / values**2 + 1 / values, np.sum(back**2, axis=0))
+    kept = shrunk(change.ravel(), variances.ravel(), _FINE).estimates.reshape(change.shape)
+    prior = np.ascontiguousarray(estimate.prior + axes @ kept)
+    return prior, prior.T @ moment @ prior
 
 
 def rescaled(estimate: LatentEstimate, moments: FactorMoments) -> LatentEstimate:
@@ -127,11 +152,13 @@ def newton_step(
 ) -> tuple[Floats, Floats]:
     """Return how far factors and means are off by a released gradient, and the variance of that.
 
-    The Hessian of item j is about weight_j (I + spread), spread = E[(W^T c)(W^T c)^T].
+    Fisher's information on item j is about weight_j E[u u^T] = weight_j (K + spread), u posterior
+    means, K as in `known` and spread = E[(W^T c)(W^T c)^T]. (I + spread, of the expected
+    log-likelihood, makes steps that are too short, the more the less is known of people.)
     """
     rank = estimate.factors.shape[1]
     scale = np.zeros((rank + 1, rank + 1))
-    scale[:rank, :rank] = np.linalg.inv(np.eye(rank) + spread)
+    scale[:rank, :rank] = np.linalg.inv(known(estimate, rated) + spread)
     scale[rank, rank] = 1.0
     steps = _FURTHER * (gradient @ scale) / rated.weights[:, None]
     chance = _CHANCE * estimate.noise * rated.inverse_counts

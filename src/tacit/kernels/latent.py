@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 
 from tacit.kernels.counting import without_counting
 from tacit.kernels.lanes import dot as quick_dot
-from tacit.kernels.lines import BATCH, add_outer, add_units, clear_line, filled_by_four, put_terms
+from tacit.kernels.lines import (
+    BATCH,
+    add_outer,
+    add_units,
+    clear_line,
+    combine,
+    filled_by_four,
+    put_multiples,
+    put_terms,
+)
 from tacit.kernels.own_system import explained, room_for, solve, spread, tables_of
 from tacit.kernels.quantise import clip_factor, norm_of, quantise
 from tacit.kernels.rows import longest_row
@@ -209,31 +218,50 @@ def factor_moments(rows, model, quanta, lo, hi, total):
 
 
 @without_counting
-def _put_gradient(rows, i, tables, room, rank, bound, terms):
-    """Write user i's gradient over its bound, an item after the other; return its L2 norm."""
+def _put_gradient(rows, i, tables, room, rank, shape, terms):
+    """Write user i's gradient over its bound, a row of the sum after the other; return its norm.
+
+    `shape` are the bound, the weight of rows of choice factors, and how many of these there are.
+    """
+    bound, choice_weight, choices = shape
     start, count = rows.indptr[i], rows.indptr[i + 1] - rows.indptr[i]
     weight, step = 1.0 / (np.sqrt(count) * bound), filled_by_four(rank + 1)
-    room.own[0, rank] = 1.0
+    width = tables.prior.shape[1]
+    combine(room.found[0], tables.prior, choices, width, room.moved)
+    for k in range(rank):
+        room.moved[0, k] = room.own[0, k] - room.moved[0, k]
+    room.own[0, rank], room.moved[0, rank] = 1.0, 0.0
     for p in range(count):
         room.backs[p] = weight * tables.sds[rows.items[start + p]]
-    return np.sqrt(put_terms(room.own, room.left, room.product, room.backs, count, terms, step))
+    squares = put_terms(room.own, room.left, room.product, room.backs, count, terms, step)
+    much = np.float32(choice_weight / bound)
+    squares += put_multiples(room.moved, room.found, much, choices, terms, count * step, step)
+    return np.sqrt(squares)
 
 
 @without_counting
-def _add_terms(terms, length, items, quanta, integers, total):
-    """Add a user's terms, clipped as one vector and rounded, to the rows of her items."""
-    step = filled_by_four(total.shape[1])
+def _add_terms(terms, length, items, choices, quanta, integers, total):
+    """Add a user's terms, clipped as one vector and rounded, to her items and choice factors."""
+    step, first = filled_by_four(total.shape[1]), total.shape[0] - choices
     factor = clip_factor(length, 1.0) * quanta.bound / quanta.quantum
-    quantise(terms[0, : items.size * step], factor, quanta.most_squared, integers)
+    size = (items.size + choices) * step
+    quantise(terms[0, :size], factor, quanta.most_squared, integers)
     for p in range(items.size):
         add_units(integers, p * step, total, items[p])
+    for k in range(choices):
+        add_units(integers, (items.size + k) * step, total, first + k)
 
 
 @njit(cache=True, nogil=True)
-def expected_gradient(rows, model, quanta, lo, hi, total):
-    """Add users' gradients: rows ((e_j u - S f_j) / sqrt d, e_j / sqrt d), in integers."""
-    rank, longest = model.factors.shape[1], longest_row(rows.indptr, lo, hi)
-    tables, size = tables_of(model), longest * filled_by_four(rank + 1) + WIDE
+def expected_gradient(rows, model, choice_weight, quanta, lo, hi, total):
+    """Add users' gradients in integers: for items (e_j u - S f_j, e_j) / sqrt d, and w c (u - v).
+
+    The first are rows of the items, the others rows of the choice factors that come after these,
+    v = prior^T c and w = `choice_weight`.
+    """
+    (choices, rank), longest = model.prior.shape, longest_row(rows.indptr, lo, hi)
+    size = (longest + choices) * filled_by_four(rank + 1) + WIDE
+    tables, shape = tables_of(model), (quanta.bound, choice_weight, choices)
     room = room_for(tables, longest)
     terms, integers = np.empty((1, size), dtype=np.float32), np.empty(size, dtype=np.int32)
     for i in range(lo, hi):
@@ -247,9 +275,9 @@ def expected_gradient(rows, model, quanta, lo, hi, total):
             fine, _ = _solve_in_double(rows, i, model, room)
         if not fine:
             continue
-        length = _put_gradient(rows, i, tables, room, rank, quanta.bound, terms)
+        length = _put_gradient(rows, i, tables, room, rank, shape, terms)
         own = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        _add_terms(terms, length, own, quanta, integers, total)
+        _add_terms(terms, length, own, choices, quanta, integers, total)
 
 
 @njit(cache=True, nogil=True)

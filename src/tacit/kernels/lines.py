@@ -25,6 +25,7 @@ __all__ = [
     "copy_line",
     "filled_by_four",
     "line_dot",
+    "put_multiples",
     "put_terms",
     "scale_line",
     "squared_length",
@@ -237,6 +238,23 @@ def put_terms(own, left, product, backs, count, terms, step):
             less = _fused(_load(product, p, l), minus, none)
             line = _fused(_fused(much, _load(own, 0, l), less), back, none)
             _store(terms, 0, p * step + l, line)
+            squares = _fused(line, line, squares)
+    return _total(squares)
+
+
+@without_counting
+def put_multiples(row, numbers, much, count, terms, first, step):
+    """Write much * number_k * row for all k from `first` on; return the sum of squares.
+
+    As with `put_terms`, there is room for a whole line after the last.
+    """
+    squares = _everywhere(np.float32(0.0))
+    none = _everywhere(np.float32(-0.0))
+    for k in range(count):
+        back = _everywhere(much * numbers[0, k])
+        for l in range(0, step, WIDE):
+            line = _fused(_load(row, 0, l), back, none)
+            _store(terms, 0, first + k * step + l, line)
             squares = _fused(line, line, squares)
     return _total(squares)
 

@@ -187,13 +187,15 @@ class LatentFactorRule(PublishedRule):
         wanted = {
             "popularity of items": (np.ptp(self.choice_factors[:, 0]), ReleaseKind.ITEM_WEIGHTS),
             "choice factors": (self.choice_factors.shape[1] > 1, ReleaseKind.CO_OCCURRENCES),
-            "a prior from choice": (np.any(self.prior), ReleaseKind.FACTOR_MOMENTS),
         }
         missing = [
             f"it has {part}, and no release of {kind.value}"
             for part, (there, kind) in wanted.items()
             if there and not paid[kind]
         ]
+        told = paid[ReleaseKind.FACTOR_MOMENTS] + paid[ReleaseKind.GRADIENT]
+        if np.any(self.prior) and not told:
+            missing.append("it has a prior from choice, and no release that it follows from")
         if self.factors.shape[1] > 1 and not steps + paid[ReleaseKind.COVARIANCE]:
             missing.append("it has more factors than a user bias, and no release they come from")
         if np.ptp(self.offsets) > 0 and not steps + paid[ReleaseKind.ITEM_EFFECTS]:
