@@ -219,7 +219,7 @@ def local_rule(size: Size) -> list[Row]:
             pass
 
     rows = [
-        Row("tacit evaluate, 126 factors", "recommending", 2.0, 2.0, beside(evaluate, recommend))
+        Row("tacit evaluate, 126 factors", "recommending", 2.4, 2.0, beside(evaluate, recommend))
     ]
     return rows + beside_implicit(ratings)
 
