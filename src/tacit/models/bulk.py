@@ -23,14 +23,24 @@ from tacit.data.ratings import Columns, Ratings
 from tacit.data.tables import read_frame
 from tacit.errors import ConfigError, UnknownItemsError, UnknownItemsWarning
 from tacit.models.own_ratings import known_positions
-from tacit.models.rules import Choosing, Floats, OwnRows, Pairs, Pairwise, Uncertain
-from tacit.models.top_n import best_items, without_rated
+from tacit.models.rules import (
+    Choosing,
+    Floats,
+    Listing,
+    Lists,
+    OwnRows,
+    Pairs,
+    Pairwise,
+    Uncertain,
+)
+from tacit.models.top_n import SHORT, best_items, without_rated
 
 if TYPE_CHECKING:
     from tacit.models.model import Model
 
 __all__ = [
     "Wanted",
+    "best_rows",
     "blocks",
     "check_same_kind",
     "list_frames",
@@ -149,6 +159,9 @@ def _lists(
     model: "Model", own: OwnRows, wanted: Wanted
 ) -> tuple[NDArray[np.int64], dict[str, Floats]]:
     """Return positions of everyone's best items, with their scores and shares of choice."""
+    if (quick := _quick_lists(model, own, wanted)) is not None:
+        shown = np.clip(quick.scores, *model.rating_range)
+        return quick.items, {"score": shown, "choice": quick.shares}
     rule, scores = model.rule, model.rule.scores(own)
     choice = rule.choice(own) if isinstance(rule, Choosing) else None
     if choice is None or not isinstance(rule, Choosing) or wanted.by == "rating":
@@ -165,6 +178,26 @@ def _lists(
         whole = np.maximum(choice.sum(axis=1, keepdims=True), 1e-300)
         found["choice"] = np.take_along_axis(choice, best, axis=1) / whole
     return best, found
+
+
+def _quick_lists(model: "Model", own: OwnRows, wanted: Wanted) -> Lists | None:
+    """Return everyone's lists without scores of all items, where the rule makes such lists."""
+    rule = model.rule
+    if wanted.by is not None or wanted.n > SHORT or not isinstance(rule, Listing):
+        return None
+    rated = own
+    if wanted.include_rated:
+        rated = OwnRows(np.zeros_like(own.indptr), own.items[:0], own.values[:0])
+    return rule.lists(own, rated, wanted.allowed, wanted.n)
+
+
+def best_rows(model: "Model", own: OwnRows, wanted: Wanted) -> NDArray[np.int64]:
+    """Return positions of everyone's best items, by scores that are not cut off."""
+    if (quick := _quick_lists(model, own, wanted)) is not None:
+        return quick.items
+    order = model._order(wanted.by)(own)
+    order[:, ~wanted.allowed] = -np.inf
+    return best_items(order if wanted.include_rated else without_rated(order, own), wanted.n)
 
 
 def recommend_frame(model: "Model", given: Any, wanted: Wanted) -> pl.DataFrame:

@@ -13,7 +13,9 @@ from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError
 from tacit.models.linear import ridge_weights
 from tacit.models.rules import (
+    Bools,
     Floats,
+    Lists,
     OwnRows,
     Pairs,
     PublishedRule,
@@ -82,13 +84,7 @@ class LatentFactorRule(PublishedRule):
 
     def scores(self, own: OwnRows) -> Floats:
         """Return everyone's predicted rating of every item, people by items."""
-        from tacit.kernels.quick import quick_means
-
-        people = own.indptr.size - 1
-        rows = own_arrays(own, self.offsets, (False, 0.0, np.inf, np.inf))
-        solved = np.zeros((people, self.factors.shape[1]))
-        quick_means(rows, self._arrays, self._quick, solved, 0, people)
-        scores = np.asarray(solved @ self.factors.T)
+        scores = np.asarray(self._solved(own) @ self.factors.T)
         scores += self.offsets
         return scores
 
@@ -120,14 +116,12 @@ class LatentFactorRule(PublishedRule):
 
         Below a tenth of an item's mean share scores fade to zero, so that all are positive.
         """
-        weights, axes, values = self._choice_axes
-        found = np.asarray(_shares(own, self.offsets.size) @ weights)
-        found /= values + 1.0 / self._certainty(np.diff(own.indptr))[:, None]
-        found[np.diff(own.indptr) == 0] = axes[0]
-        scores = np.asarray(found @ (self.choice_factors @ axes).T)
-        soft = _SOFT * max(float(np.mean(self.choice_factors[:, 0])), 1e-12)
-        scores /= soft
-        return soft * _softplus(scores)
+        from tacit.kernels.choosing import softplus
+
+        scores, soft = self._choice_scores(own), self._choice_axes[3]
+        softplus(scores)
+        scores *= soft
+        return scores
 
     def ranking(self, own: OwnRows) -> Floats:
         """Return what lists are ordered by: choice times a power of the chance to be liked."""
@@ -141,6 +135,22 @@ class LatentFactorRule(PublishedRule):
         chance **= self._liking_power
         chance *= choice
         return chance
+
+    def lists(self, own: OwnRows, rated: OwnRows, allowed: Bools, count: int) -> Lists:
+        """Return everyone's best items by `ranking`, with predicted ratings and shares of choice.
+
+        None is of her row in `rated`; see models.rules.
+        """
+        from tacit.kernels.choosing import best_chosen
+
+        scores = np.asarray(self._solved(own) @ self.factors.T)
+        people, count = len(scores), min(count, self.offsets.size)
+        shape = people, count
+        found = Lists(np.empty(shape, np.int64), np.empty(shape), np.empty(shape))
+        liking = (self.offsets, self._arrays.roots, self.liked, self._liking_power)
+        rows = (rated.indptr, rated.items)
+        best_chosen(scores, self._choice_scores(own), liking, allowed, rows, tuple(found))
+        return found
 
     def similarities(self, item: int) -> Floats:
         r"""Return the mean of two cosines: of choice factors, and of factors less their mean.
@@ -202,11 +212,31 @@ class LatentFactorRule(PublishedRule):
             missing.append("it has item means, and no release of item effects")
         return missing
 
+    def _solved(self, own: OwnRows) -> Floats:
+        """Return everyone's u."""
+        from tacit.kernels.quick import quick_means
+
+        people = own.indptr.size - 1
+        rows = own_arrays(own, self.offsets, (False, 0.0, np.inf, np.inf))
+        solved = np.zeros((people, self.factors.shape[1]))
+        quick_means(rows, self._arrays, self._quick, solved, 0, people)
+        return solved
+
     def _choice_means(self, own: OwnRows) -> Floats:
         """Return everyone's c; someone without ratings is taken to be average."""
-        found = np.asarray(_shares(own, self.offsets.size) @ self._choice_weights)
+        found = _share_sums(own, self._choice_weights)
         found[np.diff(own.indptr) == 0, 0] = 1.0
         return found
+
+    def _choice_scores(self, own: OwnRows) -> Floats:
+        """Return $V c'$ of everyone, over what it fades to zero below."""
+        weights, values, across, soft = self._choice_axes
+        found = _share_sums(own, weights)
+        found /= values + 1.0 / self._certainty(np.diff(own.indptr))[:, None]
+        unknown = np.diff(own.indptr) == 0
+        scores = np.asarray(found @ across)
+        scores[unknown] = self.choice_factors[:, 0] / soft
+        return scores
 
     def _certainty(self, lengths: NDArray[np.int64]) -> Floats:
         r"""Return $\sqrt{d/\bar d}$, clipped; V's first column adds up to $\sqrt{\bar d}$."""
@@ -220,11 +250,16 @@ class LatentFactorRule(PublishedRule):
         return max(_LEAST_POWER, float(squares[0] / max(float(squares.sum()), 1e-300)))
 
     @cached_property
-    def _choice_axes(self) -> tuple[Floats, Floats, Floats]:
-        r"""Return $\Delta^{-1} V Q$, Q and q, with $V^T \Delta^{-1} V = Q diag(q) Q^T$."""
+    def _choice_axes(self) -> tuple[Floats, Floats, Floats, float]:
+        r"""Return $\Delta^{-1} V Q$, q, $(V Q)^T/s$ and s, with $V^T \Delta^{-1} V = Q q Q^T$.
+
+        q is diagonal, and s is where scores of choice fade to zero.
+        """
         scaled = self.choice_factors / self.choice_noise[:, None]
         values, axes = np.linalg.eigh(self.choice_factors.T @ scaled)
-        return scaled @ axes, axes, np.maximum(values, 0.0)
+        soft = _SOFT * max(float(np.mean(self.choice_factors[:, 0])), 1e-12)
+        across = np.ascontiguousarray((self.choice_factors @ axes).T / soft)
+        return np.ascontiguousarray(scaled @ axes), np.maximum(values, 0.0), across, soft
 
     @cached_property
     def _arrays(self) -> "LatentArrays":
@@ -258,24 +293,13 @@ def _check_measured(rule: LatentFactorRule) -> None:
         raise ModelFileError("the arrays of the local rule are impossible")
 
 
-def _shares(own: OwnRows, items: int) -> Any:
-    """Return the rows x, sparse; someone without ratings has none."""
-    from scipy.sparse import csr_array
+def _share_sums(own: OwnRows, table: Floats) -> Floats:
+    """Return x times a table of items for the rows x; zeros for someone without ratings."""
+    from tacit.kernels.choosing import share_sums
 
-    lengths = np.diff(own.indptr)
-    weights = np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
-    shape = (lengths.size, items)
-    return csr_array((weights, own.items.astype(np.int32), own.indptr), shape=shape)
-
-
-def _softplus(numbers: Floats) -> Floats:
-    """Return log(1 + exp(x)), as np.logaddexp(0, x) and several times as fast."""
-    found = np.abs(numbers)
-    np.negative(found, out=found)
-    np.exp(found, out=found)
-    np.log1p(found, out=found)
-    found += np.maximum(numbers, 0.0)
-    return found
+    sums = np.empty((own.indptr.size - 1, table.shape[1]))
+    share_sums(own.indptr, own.items, table, sums)
+    return sums
 
 
 def choice_weights(factors: Floats, noise: Floats) -> Floats:

@@ -18,6 +18,7 @@ from tacit.data.tables import as_kind_of
 from tacit.errors import ConfigError
 from tacit.models.bulk import (
     Wanted,
+    best_rows,
     blocks,
     check_same_kind,
     predict_frame,
@@ -36,7 +37,7 @@ from tacit.models.rules import (
     OwnRows,
     Uncertain,
 )
-from tacit.models.top_n import best_items, without_rated
+from tacit.models.top_n import best_items
 from tacit.models.vectors import HasVectors
 
 __all__ = ["Model"]
@@ -173,12 +174,12 @@ class Model(HasVectors):
         check("n", n, Count)
         check("because", because, bool)
         rule = self._linear() if because else None
-        allowed = allowed_items(candidates, exclude, self.catalogue)
+        wanted = self.wanted(n, include_rated, by, candidates, exclude)
         own = self._own(own_ratings)
-        best = self._best(own, n, allowed, include_rated, self._order(by))[0]
+        best = best_rows(self, own, wanted)[0]
         best = best[best >= 0]
         shown = np.clip(self.rule.scores(own)[0], *self.rating_range)
-        shares = self._choice_shares(own, allowed, include_rated)
+        shares = self._choice_shares(own, wanted.allowed, include_rated)
         found = [
             Recommendation(
                 *self._named(at), float(shown[at]), None if shares is None else float(shares[at])
@@ -250,11 +251,8 @@ class Model(HasVectors):
 
         As `recommend` does for one; a list that is too short ends in -1.
         """
-        check("n", n, Count)
-        order, allowed = self._order(by), allowed_items(candidates, exclude, self.catalogue)
-        yield from self._blocks(
-            ratings, lambda own: self._best(own, n, allowed, include_rated, order)
-        )
+        wanted = self.wanted(n, include_rated, by, candidates, exclude)
+        yield from self._blocks(ratings, lambda own: best_rows(self, own, wanted))
 
     def recommend_frame(self, ratings: Any, n: int = 10, **how: Any) -> Any:
         """Return the lists of many users: a frame user, rank, item, (title,) score (and choice).
@@ -370,19 +368,6 @@ class Model(HasVectors):
         lo, hi = self.rating_range
         stds = rule.spread(own)
         return np.minimum(stds, (hi - lo) / 2, out=stds)
-
-    def _best(
-        self,
-        own: OwnRows,
-        n: int,
-        allowed: NDArray[np.bool_],
-        include_rated: bool,
-        order: Callable[[OwnRows], Floats],
-    ) -> NDArray[np.int64]:
-        """Return everyone's n best of the allowed items, by scores that are not cut off."""
-        scores = order(own)
-        scores[:, ~allowed] = -np.inf
-        return best_items(scores if include_rated else without_rated(scores, own), n)
 
     def _named(self, position: np.int64) -> tuple[Any, str]:
         """Return the id and the title of an item."""

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from tacit.kernels.rows import RowArrays
 
 __all__ = [
+    "Bools",
     "Choosing",
     "Comparing",
     "Floats",
     "Linear",
+    "Listing",
+    "Lists",
     "LocalRule",
     "OwnRows",
     "Pairs",
@@ -44,6 +47,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 _ZERO = 1e-9  # of the largest norm: a vector that is shorter is rounding
 
@@ -66,6 +70,14 @@ class Pairs(NamedTuple):
     def people(self) -> NDArray[np.int64]:
         """Who asks, for each item."""
         return np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
+
+
+class Lists(NamedTuple):
+    """Everyone's best items, best first: -1 where none is left, with zeros beside it."""
+
+    items: NDArray[np.int64]
+    scores: Floats
+    shares: Floats
 
 
 class LocalRule(Protocol):
@@ -118,6 +130,19 @@ class Choosing(Protocol):
 
     def ranked(self, scores: Floats, choice: Floats) -> Floats:
         """Return what lists are ordered by, from everyone's `scores` and `choice`."""
+        ...
+
+
+@runtime_checkable
+class Listing(Protocol):
+    """What a local rule can do besides, if it makes lists sooner than scores of all items."""
+
+    def lists(self, own: OwnRows, rated: OwnRows, allowed: Bools, count: int) -> Lists:
+        """Return everyone's `count` best items by `Choosing.ranking`.
+
+        Only items that are allowed and not in a person's row of `rated` are in a list. With them
+        come predicted ratings, and the share of choice of each among all that might be in it.
+        """
         ...
 
 

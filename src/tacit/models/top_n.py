@@ -5,11 +5,9 @@ from numpy.typing import NDArray
 
 from tacit.models.rules import Floats, OwnRows
 
-__all__ = ["best_items", "without_rated"]
+__all__ = ["SHORT", "best_items", "without_rated"]
 
-_SHORT = (
-    200  # lists that are kept sorted while scores are looked at; for longer ones all are sorted
-)
+SHORT = 200  # lists that are kept sorted while scores are looked at; for longer ones all are sorted
 
 
 def without_rated(scores: Floats, own: OwnRows) -> Floats:
@@ -31,7 +29,7 @@ def best_items(scores: Floats, count: int) -> NDArray[np.int64]:
     lists = np.empty((people, min(count, items)), np.int64)
     if not lists.size:
         return lists
-    if lists.shape[1] <= _SHORT:
+    if lists.shape[1] <= SHORT:
         best_scores(np.ascontiguousarray(scores, dtype=np.float64), lists)
         return lists
     scores = np.where(np.isnan(scores), -np.inf, scores)
