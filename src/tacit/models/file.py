@@ -114,7 +114,9 @@ def _check_size(path: Path) -> None:
     if first.isascii() and first.decode("ascii").isprintable() and len(first) == 8:
         raise ModelFileError("it is text; give a file that `tacit fit` wrote (.tacit)")
     if int.from_bytes(first, "little") > _LARGEST_HEADER:
-        raise ModelFileError("its header is longer than that of any model")
+        raise ModelFileError(
+            "its header is longer than that of any model; give a file that `tacit fit` wrote"
+        )
 
 
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:
