@@ -11,7 +11,9 @@ import pytest
 
 import tacit
 from tacit.models.latent import LatentFactorRule
+from tacit.models.results import Reason, Recommendation
 from tacit.reporting.model_sections import (
+    _because,
     _choice_bars,
     _rating_bars,
     invented_people,
@@ -100,6 +102,18 @@ def test_every_method_has_its_sections(algorithm: Any) -> None:
         Page(text)
     people = list(invented_people(model))
     assert ("lists" in found) == bool(people)
+
+
+def test_only_what_adds_to_a_prediction_is_a_reason_for_it() -> None:
+    model = tacit.fit(ratings_for(0), "moments", epsilon=5.0)
+    reasons = [
+        Reason("a", "A", 5.0, 0.25),
+        Reason("b", "B", 5.0, -0.3),
+        Reason("c", "C", 5.0, 0.001),
+    ]
+    row = Recommendation("x", "X", 4.0, None, 3.0, tuple(reasons))
+    assert _because(model, row) == "+0.25 for A"
+    assert _because(model, replace(row, because=tuple(reasons[1:]))) == "what is usual"
 
 
 def test_one_item_of_vast_noise_does_not_empty_the_bars_of_factors() -> None:

@@ -171,7 +171,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise ConfigError(f"--set {text}: expected KEY=VALUE")
+        raise ConfigError(f"--set {text}: expected KEY=VALUE, such as rank=10")
     words = {"none": None, "true": True, "false": False}
     if value.lower() in words:
         return key, words[value.lower()]

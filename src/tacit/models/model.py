@@ -25,7 +25,12 @@ from tacit.models.bulk import (
 )
 from tacit.models.filters import allowed_items, named_positions
 from tacit.models.implicit import InteractionRule
-from tacit.models.own_ratings import known_positions, own_interactions, own_row
+from tacit.models.own_ratings import (
+    item_column,
+    known_positions,
+    own_interactions,
+    own_row,
+)
 from tacit.models.results import Reason, Recommendation, SimilarItem
 from tacit.models.rules import (
     Choosing,
@@ -115,7 +120,7 @@ class Model(HasVectors):
                 frame with a column item; what is returned is the share of her further
                 interactions that each item is expected to have. Items outside the catalogue are
                 left out, and an UnknownItemsWarning says how many.
-            items: ids of the wanted items; an unknown one gets NaN.
+            items: ids of the wanted items, or a frame with a column item; an unknown one gets NaN.
             return_std: also return how far off each may be, as a standard deviation: a pair
                 (ratings, stds). Only for local rules that know it. None exceeds half the width of
                 the rating range, as nothing in that range has more.
@@ -133,7 +138,8 @@ class Model(HasVectors):
         if rule is not None:
             found.append(self._stds(own, rule)[0])
         if items is not None:
-            positions = known_positions(items, self.catalogue, "wanted items")
+            wanted = items if item_column(items) is None else item_column(items)
+            positions = known_positions(wanted, self.catalogue, "wanted items")
             found = [np.where(positions >= 0, array[positions], np.nan) for array in found]
         return found[0] if rule is None else (found[0], found[1])
 
@@ -170,7 +176,7 @@ class Model(HasVectors):
                 left, or `because` for a local rule that is not linear.
         """
         tell_again()
-        check("n", n, Count)
+        n = check("n", n, Count)
         check("because", because, bool)
         rule = self._linear() if because else None
         allowed = allowed_items(candidates, exclude, self.catalogue)
@@ -203,7 +209,7 @@ class Model(HasVectors):
         Raises:
             ConfigError: the catalogue does not have the item, or no factor of it is published.
         """
-        check("n", n, Count)
+        n = check("n", n, Count)
         place = int(named_positions("item", [item], self.catalogue)[0])
         if not isinstance(self.rule, Comparing):
             raise ConfigError(
@@ -250,7 +256,7 @@ class Model(HasVectors):
 
         As `recommend` does for one; a list that is too short ends in -1.
         """
-        check("n", n, Count)
+        n = check("n", n, Count)
         order, allowed = self._order(by), allowed_items(candidates, exclude, self.catalogue)
         yield from self._blocks(
             ratings, lambda own: self._best(own, n, allowed, include_rated, order)
@@ -276,7 +282,7 @@ class Model(HasVectors):
         exclude: Any = None,
     ) -> Wanted:
         """Return a checked description of lists, for `models.bulk`."""
-        check("n", n, Count)
+        n = check("n", n, Count)
         self._order(by)
         return Wanted(n, allowed_items(candidates, exclude, self.catalogue), include_rated, by)
 

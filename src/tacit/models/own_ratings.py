@@ -105,7 +105,7 @@ def _columns(own: Any) -> tuple[Any, Any]:
     if isinstance(own, tuple) and len(own) == 2:
         return own
     if type(own).__module__.partition(".")[0] == "pandas" and hasattr(own, "to_dict"):
-        return _columns(own.to_dict())  # a series of ratings by item
+        return own.index.to_list(), own.to_list()  # a series of ratings by item
     nobody = "; the model holds no users, so give this person's own ratings"
     asked = nobody if isinstance(own, str | int) else ""
     raise DataError(f"own_ratings={type(own).__name__}: expected {_FORMS}{asked}")

@@ -11,11 +11,11 @@ of items may be public, an index of users may not.
 
 from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from tacit._validate import path_of
 from tacit.errors import ConfigError
 from tacit.models.implicit import InteractionRule
 from tacit.models.latent import LatentFactorRule
@@ -122,7 +122,7 @@ def write_vectors(model: "Model", path: str | PathLike[str], *, overwrite: bool 
     from tacit._atomic import durable_file
     from tacit._outputs import Kind, Output, check_replaceable
 
-    target = Path(path)
+    target = path_of("path", path)
     if target.suffix not in {".parquet", ".npy"}:
         raise ConfigError(f"path={target.name!r}: expected a name that ends in .parquet or .npy")
     check_replaceable(Output("path", target, Kind.RATINGS), overwrite=overwrite)

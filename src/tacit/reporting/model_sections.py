@@ -204,10 +204,11 @@ def _score(model: Model, score: float) -> str:
 
 
 def _because(model: Model, row: Recommendation) -> str:
-    """Say which of her ratings add most to the prediction."""
-    reasons = (row.because or ())[:_REASONS]
+    """Say which of her ratings add most to the prediction; what adds nothing is no reason."""
     told = []
-    for reason in reasons:
-        added = 100 * reason.contribution if model.implicit else reason.contribution
-        told.append(f"{added:+.2g}{' %' if model.implicit else ''} for {reason.title}")
-    return ", ".join(told)
+    for reason in row.because or ():
+        share = f"{100 * reason.contribution:+.2g} %"
+        added = share if model.implicit else f"{reason.contribution:+.2f}"
+        if reason.contribution > 0 and added != "+0.00":
+            told.append(f"{added} for {reason.title}")
+    return ", ".join(told[:_REASONS]) or "what is usual"
