@@ -4,6 +4,7 @@ import logging
 import signal
 import sys
 import warnings
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import typer
@@ -103,6 +104,8 @@ def _show_resumed() -> None:
 def main() -> None:
     """Run the command line; an error is one line, and the exit code is 2."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as after Ctrl-C
+    if isinstance(sys.stdout, TextIOWrapper):  # titles may have letters that a locale has not
+        sys.stdout.reconfigure(errors="replace")
     warnings.simplefilter("always", TacitWarning)
     warnings.showwarning = _show_warning
     be_loud()

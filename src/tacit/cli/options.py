@@ -1,6 +1,8 @@
 """Options that several verbs share."""
 
 import json
+import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,6 +56,7 @@ __all__ = [
 ]
 
 INTERRUPTED = 130  # the exit code of a command that was interrupted
+_NO_TERMINAL = 10_000  # columns, where nobody's screen has to hold them
 _REASONS = 3  # own ratings that are named beside a recommendation
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (.tacit).")]
@@ -196,7 +199,8 @@ def _usual(ctx: Any) -> str:
 
 def show_json(content: dict[str, Any]) -> None:
     """Print one JSON document."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
+    plain = "utf" not in (sys.stdout.encoding or "utf").lower()
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=plain, default=str))
 
 
 def read_own(
@@ -250,17 +254,19 @@ def item_table(model: "Model") -> "Table":
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("item")
+    table.add_column("item", overflow="fold")  # an id that is cut names nothing
     if model.catalogue.titles is not None:
         table.add_column("title")
     return table
 
 
 def show_table(table: "Table") -> None:
-    """Print a table for a person."""
+    """Print a table for a person; in a pipe or a file, each row on one line."""
     from rich.console import Console
 
-    Console(soft_wrap=True, markup=False, highlight=False).print(table)
+    whole = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    width = _NO_TERMINAL if whole else None
+    Console(soft_wrap=True, markup=False, highlight=False, width=width).print(table)
 
 
 def _score(value: float, model: "Model", sign: str = "") -> str:
