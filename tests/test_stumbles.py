@@ -1,8 +1,12 @@
 """What new users typed wrongly, and what they are told: the remedy is named and exists."""
 
 import copy
+import errno
 import json
+import os
 import re
+import subprocess
+import sys
 import warnings
 from functools import cache
 from pathlib import Path
@@ -535,6 +539,56 @@ def test_wrong_commands_are_told_what_to_type(
     code, _, err = shell(*typed.split())
     assert (code, told in err) == (2, True), err
     assert set(there.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "report m.tacit --output full",
+        "card m.tacit --output full",
+        "recommend m.tacit --ratings train.csv --output full",
+        "predict m.tacit --ratings train.csv --pairs test.csv --output full",
+        "synth --users 10 --items 5 --per-user 3 --output full",
+    ],
+)
+def test_a_full_disk_is_an_error_that_names_the_file(
+    there: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    name = "full.html" if "report" in typed else "full.parquet"
+    before = set(there.iterdir())
+    code, out, err = shell(*typed.replace("full", name).split())
+    assert (code, out) == (2, "")
+    assert name in err
+    assert "No space left on device" in err
+    assert set(there.iterdir()) == before
+
+
+def test_polars_on_a_full_disk_is_an_error_that_names_the_file(
+    there: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise pl.exceptions.ComputeError("parquet: File out of specification")
+
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", full)
+    code, _, err = shell(
+        *["recommend", "m.tacit", "--ratings", "train.csv", "--output", "l.parquet"]
+    )
+    assert (code, "--output l.parquet: cannot be written; is the disk full?" in err) == (2, True)
+    assert not list(there.glob("*l.parquet*"))
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(there: Path) -> None:
+    tacit_ = [sys.executable, "-c", "from tacit.cli import main; main()", "certificate", "m.tacit"]
+    with subprocess.Popen(tacit_, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
 
 
 def test_a_seed_does_for_a_split() -> None:

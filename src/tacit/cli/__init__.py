@@ -1,6 +1,7 @@
 """The command line: one file per verb. Heavy imports wait until a verb needs them."""
 
 import logging
+import os
 import signal
 import sys
 import warnings
@@ -113,6 +114,10 @@ def main() -> None:
     _show_resumed()
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # a reader such as `head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
     except TacitError as error:
         _fail(str(error))
     except UsageError as error:

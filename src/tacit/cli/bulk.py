@@ -92,19 +92,24 @@ def ratings_of_all(model: "Model", request: Request) -> "tuple[Ratings, int]":
 
 def write_frames(output: Path, schema: "dict[str, Any]", frames: "Iterator[pl.DataFrame]") -> None:
     """Write frames to a file as they come; it is there whole or not at all."""
+    import polars as pl
     from polars.io.plugins import register_io_source
 
     from tacit._atomic import durable_file
+    from tacit.errors import ConfigError
 
     def source(*_: object) -> "Iterator[pl.DataFrame]":
         return frames
 
     lazy = register_io_source(source, schema=schema)
-    with durable_file(output) as file:
-        if output.suffix.lower() == ".csv":
-            lazy.sink_csv(file)
-        else:
-            lazy.sink_parquet(file)
+    try:
+        with durable_file(output) as file:
+            if output.suffix.lower() == ".csv":
+                lazy.sink_csv(file)
+            else:
+                lazy.sink_parquet(file)
+    except pl.exceptions.ComputeError:  # what polars makes of an error of the file it writes to
+        raise ConfigError(f"{output}: cannot be written; is the disk full?") from None
 
 
 def say_written(request: Request, left_out: int) -> None:

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from tacit.cli.spelling import as_typed, interrupted
-from tacit.errors import TacitError
+from tacit.errors import ConfigError, TacitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,12 +143,19 @@ class WithExamples(TyperCommand):
         """Run the verb; an error speaks of what was typed."""
         try:
             return super().invoke(ctx)
-        except TacitError as error:
+        except BrokenPipeError:
+            raise
+        except (TacitError, OSError) as error:
+            if isinstance(error, OSError) and error.filename is None:
+                raise  # of no file
             options = {
                 each.name or "": max(each.opts, key=len)
                 for each in self.params
                 if each.param_type_name == "option"
             }
+            if isinstance(error, OSError):
+                told = f"{error.filename}: {error.strerror}"
+                raise ConfigError(as_typed(told, options, ctx.params)) from None
             error.args = (as_typed(str(error), options, ctx.params),)
             raise
         except KeyboardInterrupt:
