@@ -25,12 +25,7 @@ from tacit.models.bulk import (
 )
 from tacit.models.filters import allowed_items, named_positions
 from tacit.models.implicit import InteractionRule
-from tacit.models.own_ratings import (
-    item_column,
-    known_positions,
-    own_interactions,
-    own_row,
-)
+from tacit.models.own_ratings import own_interactions, own_row, wanted_positions
 from tacit.models.results import Reason, Recommendation, SimilarItem
 from tacit.models.rules import (
     Choosing,
@@ -138,8 +133,7 @@ class Model(HasVectors):
         if rule is not None:
             found.append(self._stds(own, rule)[0])
         if items is not None:
-            wanted = items if item_column(items) is None else item_column(items)
-            positions = known_positions(wanted, self.catalogue, "wanted items")
+            positions = wanted_positions(items, self.catalogue)
             found = [np.where(positions >= 0, array[positions], np.nan) for array in found]
         return found[0] if rule is None else (found[0], found[1])
 
