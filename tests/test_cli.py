@@ -174,7 +174,7 @@ def test_filters_and_reasons(shell: Shell, folder: Path, tmp_path: Path) -> None
     (tmp_path / "never.csv").write_text("item\n5\n777\n")
     code, _, err = shell(*words)
     assert code == 2
-    assert "exclude: 1 of 2 items are not in the catalogue (777)" in err
+    assert "never.csv: 1 of 2 items are not in the catalogue (777)" in err
 
 
 def test_similar(shell: Shell, folder: Path, tmp_path: Path) -> None:

@@ -1,14 +1,18 @@
 """Manners of the command line: progress, quiet, examples, completion, a short summary."""
 
+import io
+import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from tacit.cli import app
+import tacit
+from tacit.cli import app, main
 from tacit.cli.examples import EXAMPLES
 from tacit.cli.progress import Pace, stages
 from tests.test_cli import RANGE, Shell, folder, shell
@@ -73,6 +77,52 @@ def test_examples_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_all_examples_run(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_examples(shell, NETWORK | FOREVER)
+
+
+@pytest.fixture
+def far(folder: Path, tmp_path: Path) -> Path:
+    """A model with long ids, and titles that few encodings have."""
+    model = tacit.load(folder / "m.tacit")
+    ids = [f"0062f7af-5a75-1d92-79e2-83b6503c{k:04}" for k in range(len(model.catalogue))]
+    titles = [
+        f"Щелкунчик № {k} and his very long way home through all of the snow"
+        for k in range(len(ids))
+    ]
+    catalogue = tacit.Catalogue(ids, titles, public=True)
+    replace(model, catalogue=catalogue).save(tmp_path / "far.tacit")
+    return tmp_path / "far.tacit"
+
+
+def test_what_a_locale_cannot_write_is_no_traceback(
+    far: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in (["-n", "2"], ["-n", "2", "--json"]):
+        written = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii"))
+        monkeypatch.setattr(sys, "argv", ["tacit", "recommend", str(far), *words])
+        with pytest.raises(SystemExit) as left:
+            main()
+        sys.stdout.flush()
+        assert not left.value.code
+        text = written.getvalue().decode("ascii")
+        assert (
+            "????" in text
+            if len(words) == 2
+            else "Щ" in json.loads(text)["recommendations"][0]["title"]
+        )
+
+
+def test_ids_are_never_cut_and_lines_only_on_a_screen(
+    far: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = set(tacit.load(far).catalogue.ids)
+    lines = shell("recommend", far, "-n", 3)[1].splitlines()[1:]
+    assert len(lines) == 3
+    assert all(line.split()[0] in ids and "all of the snow" in line for line in lines)
+    monkeypatch.setenv("COLUMNS", "40")
+    out = shell("recommend", far, "-n", 3)[1]
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 40
 
 
 @pytest.mark.parametrize("verb", sorted(EXAMPLES))

@@ -1,13 +1,24 @@
 """tacit report: a page for one's own data, with what is measured marked and nothing loaded."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import polars as pl
 import pytest
 
 import tacit
-from tacit.reporting.model_sections import invented_people, model_sections
+from tacit.models.latent import LatentFactorRule
+from tacit.models.results import Reason, Recommendation
+from tacit.reporting.model_sections import (
+    _because,
+    _choice_bars,
+    _rating_bars,
+    invented_people,
+    model_sections,
+)
 from tacit.reporting.pictures import Dot, budget_bar, item_map
 from tests.conftest import ratings_for
 from tests.test_cli import Shell, folder, shell
@@ -91,6 +102,46 @@ def test_every_method_has_its_sections(algorithm: Any) -> None:
         Page(text)
     people = list(invented_people(model))
     assert ("lists" in found) == bool(people)
+
+
+def test_only_what_adds_to_a_prediction_is_a_reason_for_it() -> None:
+    model = tacit.fit(ratings_for(0), "moments", epsilon=5.0)
+    reasons = [
+        Reason("a", "A", 5.0, 0.25),
+        Reason("b", "B", 5.0, -0.3),
+        Reason("c", "C", 5.0, 0.001),
+    ]
+    row = Recommendation("x", "X", 4.0, None, 3.0, tuple(reasons))
+    assert _because(model, row) == "+0.25 for A"
+    assert _because(model, replace(row, because=tuple(reasons[1:]))) == "what is usual"
+
+
+def test_one_item_of_vast_noise_does_not_empty_the_bars_of_factors() -> None:
+    """With equal weights it would: an item that nobody rated may have been measured as anything."""
+    rule = cast(LatentFactorRule, tacit.fit(ratings_for(0), epsilon=5.0).rule)
+    factors = np.random.default_rng(1).normal(size=(rule.offsets.size, 2))
+    measured, noise = np.ones((len(factors), 3)), np.full((len(factors), 3), 0.01)
+    measured[:, :2] = factors
+    measured[0], noise[0] = 1e6, 1e12
+    for bar in _rating_bars(replace(rule, factors=factors), measured, noise):
+        assert bar.measured == pytest.approx(bar.kept, rel=0.5)
+        assert bar.noise == pytest.approx(0.1, rel=0.1)
+    assert np.sum(factors**2) < 1e-6 * np.sum(measured[:, :2] ** 2), "what equal weights would show"
+
+
+def test_the_noise_of_choice_is_that_of_both_looks_and_popularity_is_no_bar() -> None:
+    fitted = tacit.fit(ratings_for(0), epsilon=5.0)
+    rule = cast(LatentFactorRule, fitted.rule)
+    factors = np.zeros((rule.offsets.size, 3))
+    factors[:, 0], factors[0, 1], factors[1, 2] = 1.0, 0.2, 0.1
+    look = next(each for each in fitted.certificate.releases if "co-occurrences" in each.name)
+    public = {"number of users": "80, under replace"}
+    for looks, share in (1, 1.0), (2, np.sqrt(0.5)):
+        certificate = SimpleNamespace(public=public, releases=[look] * looks)
+        model = cast(Any, SimpleNamespace(certificate=certificate))
+        bars = _choice_bars(model, replace(rule, choice_factors=factors))
+        assert [bar.kept for bar in bars] == pytest.approx([0.04, 0.01])
+        assert bars[0].noise == pytest.approx(share * look.noise_sd / 80)
 
 
 def test_no_budget_is_drawn_where_there_is_none() -> None:

@@ -1,8 +1,14 @@
 """What new users typed wrongly, and what they are told: the remedy is named and exists."""
 
 import copy
+import errno
+import json
+import os
 import re
+import subprocess
+import sys
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +24,8 @@ from tests.test_cli import RANGE, Shell, folder, shell
 
 __all__ = ["folder", "shell"]
 
+pd: Any = pytest.importorskip("pandas")
+
 
 def frame() -> pl.DataFrame:
     return pl.DataFrame({"item": [1, 2], "title": ["a", "b"]})
@@ -25,6 +33,17 @@ def frame() -> pl.DataFrame:
 
 def with_columns(columns: Any) -> tacit.Ratings:
     return tacit.Ratings.from_frame(frame(), rating_range=(1, 5), columns=columns)
+
+
+@cache
+def fitted() -> tacit.Model:
+    return tacit.fit(ratings_for(0), "moments", epsilon=5.0)
+
+
+def twice_rated() -> Any:
+    """A series may have an index value twice; a dict made of it would hide that."""
+    item = fitted().catalogue.ids[0]
+    return pd.Series([5.0, 1.0], index=[item, item])
 
 
 @pytest.mark.parametrize(
@@ -42,6 +61,19 @@ def with_columns(columns: Any) -> tacit.Ratings:
         (lambda: tacit.tune(ratings_for(0), "moments", epsilon=1.0), r"a list .*\['moments', "),  # type: ignore[arg-type]
         (lambda: tacit.fit(ratings_for(0), epsilon=1.0, progress=True), "a function of"),  # type: ignore[arg-type]
         (lambda: tacit.fit(ratings_for(0), epsilon=1.0, engine="threads"), "ThreadEngine"),  # type: ignore[arg-type]
+        (lambda: fitted().save(None), "path=NoneType: expected the name of a file"),  # type: ignore[arg-type]
+        (lambda: fitted().export_vectors(5), "path=int: expected the name of a file"),  # type: ignore[arg-type]
+        (lambda: tacit.Book(None), "path=NoneType: expected the name of a file"),  # type: ignore[arg-type]
+        (lambda: tacit.fit(ratings_for(0), epsilon=1.0, checkpoint=5), "checkpoint=int: .* folder"),  # type: ignore[arg-type]
+        (lambda: tacit.fit(ratings_for(0), epsilon=1.0, strict="no"), "strict='no': expected true"),  # type: ignore[arg-type]
+        (lambda: split(ratings_for(0), 0.2, "x"), "rng='x': expected a seed"),  # type: ignore[arg-type]
+        (
+            lambda: tacit.tune(ratings_for(0), ["moments"], epsilon=1.0),
+            r"2 to 50.* with one, call fit",
+        ),
+        (lambda: fitted().recommend(np.array([4.0])), "own_ratings=ndarray: expected a dict"),
+        (lambda: fitted().recommend({}, n=np.float64(2.5)), "n=2.5: expected a whole number"),
+        (lambda: fitted().recommend(twice_rated()), "1 rows rate an item twice"),
         (lambda: tacit.load(None), "path=NoneType: expected the name"),  # type: ignore[arg-type]
         (lambda: tacit.Ratings.from_file("https://x.org/r.csv", rating_range=(1, 5)), "download"),
         (lambda: tacit.Ratings.from_file("s3://b/r.parquet", rating_range=(1, 5)), "download"),
@@ -51,6 +83,27 @@ def with_columns(columns: Any) -> tacit.Ratings:
 def test_python_says_what_to_write(call: Any, told: str) -> None:
     with pytest.raises(TacitError, match=told):
         call()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """Settings often come out of an array, and a certificate must be able to write them."""
+    model, own = fitted(), {fitted().catalogue.ids[0]: 5.0}
+    assert model.recommend(own, n=np.int64(2)) == model.recommend(own, n=2)
+    assert tacit.Moments(rank=np.int32(3)) == tacit.Moments(rank=3)
+    assert type(tacit.Moments(rank=np.int32(3)).rank) is int
+    settings = tacit.Moments(rank=np.int32(2), spread_share=np.float32(0.25))
+    certificate = tacit.fit(ratings_for(0), settings, epsilon=1.0).certificate
+    assert json.loads(json.dumps(certificate.to_json()))["settings"]["rank"] == 2
+    with pytest.raises(ConfigError, match="rank=True"):
+        tacit.Moments(rank=np.bool_(True))  # type: ignore[arg-type]
+
+
+def test_wanted_items_may_be_a_frame() -> None:
+    model = fitted()
+    own, items = {model.catalogue.ids[0]: 5.0}, model.catalogue.ids[:3]
+    expected = model.predict(own, items)
+    for wanted in (pl.DataFrame({"item": items}), pd.DataFrame({"movieId": items})):
+        np.testing.assert_array_equal(model.predict(own, wanted), expected)
 
 
 def test_a_user_id_is_no_persons_ratings() -> None:
@@ -455,6 +508,21 @@ def test_what_several_people_touched_is_not_one_persons() -> None:
         ("export-web m.tacit -o .", "the folder has other files, which a host would publish"),
         ("partition train.csv -o my.csv --rating-range 0.5 5", "store my.csv: it is no folder"),
         ("demo --folder my.csv", "--folder my.csv: it is a file"),
+        ("demo --users 0", "--users 0: expected a whole number from 1"),
+        ("demo --users 10 --epsilon 0", "--epsilon 0.0: expected a number in (0, 10000]"),
+        ("recommend m.tacit --only gone.csv", "--only gone.csv: 1 of 1 items are not in"),
+        ("recommend m.tacit --exclude gone.csv", "--exclude gone.csv: 1 of 1 items are not in"),
+        ("fit ragged.csv -o a.tacit --epsilon 1 --rating-range 1 5", "mend them or leave them out"),
+        ("fit header.csv -o a.tacit --epsilon 1 --rating-range 1 5", "at least one row of user"),
+        ("fit train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --checkpoint my.csv",
+         "checkpoint my.csv cannot be used: it is a file, or in one; give a folder"),
+        ("fit train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --book my.csv",
+         "--book my.csv: it is no book of tacit; `tacit book new` makes one"),
+        ("fit train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --set rank=two",
+         "--set rank='two': expected a whole number of at least 1, or leave it out"),
+        ("fit train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --algorithm "
+         "approximate-frank-wolfe", "no privacy with budget=None (on the command line: --no-"),
+        ("info train.parquet", "longer than that of any model; give a file that `tacit fit` wrote"),
         ("info cut.tacit", "cut short or damaged"),
         ("fit https://x.org/r.csv -o a.tacit --epsilon 1 --rating-range 1 5", "download it"),
     ],
@@ -463,11 +531,64 @@ def test_wrong_commands_are_told_what_to_type(
     there: Path, shell: Shell, typed: str, told: str
 ) -> None:
     """And nothing is written."""
+    (there / "gone.csv").write_text("item\n999\n")
+    (there / "header.csv").write_text("user,item,rating\n")
+    (there / "ragged.csv").write_text("user,item,rating\n1,2,3\n2,2,3,4\n")
     (there / "cut.tacit").write_bytes((there / "m.tacit").read_bytes()[:500])
     before = set(there.iterdir())
     code, _, err = shell(*typed.split())
     assert (code, told in err) == (2, True), err
     assert set(there.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "report m.tacit --output full",
+        "card m.tacit --output full",
+        "recommend m.tacit --ratings train.csv --output full",
+        "predict m.tacit --ratings train.csv --pairs test.csv --output full",
+        "synth --users 10 --items 5 --per-user 3 --output full",
+    ],
+)
+def test_a_full_disk_is_an_error_that_names_the_file(
+    there: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    name = "full.html" if "report" in typed else "full.parquet"
+    before = set(there.iterdir())
+    code, out, err = shell(*typed.replace("full", name).split())
+    assert (code, out) == (2, "")
+    assert name in err
+    assert "No space left on device" in err
+    assert set(there.iterdir()) == before
+
+
+def test_polars_on_a_full_disk_is_an_error_that_names_the_file(
+    there: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise pl.exceptions.ComputeError("parquet: File out of specification")
+
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", full)
+    code, _, err = shell(
+        *["recommend", "m.tacit", "--ratings", "train.csv", "--output", "l.parquet"]
+    )
+    assert (code, "--output l.parquet: cannot be written; is the disk full?" in err) == (2, True)
+    assert not list(there.glob("*l.parquet*"))
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(there: Path) -> None:
+    tacit_ = [sys.executable, "-c", "from tacit.cli import main; main()", "certificate", "m.tacit"]
+    with subprocess.Popen(tacit_, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
 
 
 def test_a_seed_does_for_a_split() -> None:

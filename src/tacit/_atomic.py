@@ -3,7 +3,7 @@
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,12 +23,12 @@ def durable_file(path: Path, *, owner_only: bool = False) -> Iterator[BinaryIO]:
     """Write a whole file or nothing: to a temporary name, synced, renamed, the folder synced.
 
     If this returns, the file survives a loss of power. If it raises, the file at `path` is the old
-    one or the new one, whole. A process that is killed in it can leave a temporary file behind,
-    whose name begins with a dot and ends in `.part`.
+    one or the new one, whole, and an OSError names `path`. A process that is killed in it can leave
+    a temporary file behind, whose name begins with a dot and ends in `.part`.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    temporary.unlink(missing_ok=True)
     try:
+        temporary.unlink(missing_ok=True)
         # A new file: what someone may have put at this name, a link say, is not written through.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(temporary, flags, 0o600 if owner_only else 0o666), "wb") as file:
@@ -36,8 +36,12 @@ def durable_file(path: Path, *, owner_only: bool = False) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+    except OSError as error:  # of a full disk it names no file, of a read-only folder the temporary
+        error.filename = str(path)
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # what cannot be written cannot be removed either
+            temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from functools import cache
+from os import PathLike
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -27,7 +29,7 @@ from tacit.errors import ConfigError
 
 __all__ = [
     "Count", "Positive", "Range", "Seed", "Setting", "Validated", "check", "did_you_mean", "one_of",
-    "refuse", "settings_of",
+    "path_of", "refuse", "settings_of",
 ]  # fmt: skip
 
 
@@ -146,11 +148,26 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def check(name: str, value: Any, hint: Any, default: Any = MISSING) -> None:
-    """Refuse a value that its type does not allow."""
+def check(name: str, value: Any, hint: Any, default: Any = MISSING) -> Any:
+    """Refuse a value that its type does not allow; return it, a number of numpy as Python's."""
+    value = _plain(value)
     if not _holds(hint, value):
         usual = "" if default is MISSING else f"; leave it out for {default!r}"
         refuse(name, value, _text(hint) + usual)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of numpy as Python's: settings are compared, hashed, and written as JSON."""
+    numpy_scalar = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0
+    return value.item() if numpy_scalar else value
+
+
+def path_of(name: str, given: Any, what: str = "file") -> Path:
+    """Return a path; refuse what names no file."""
+    if not isinstance(given, str | PathLike):
+        raise ConfigError(f"{name}={type(given).__name__}: expected the name of a {what}")
+    return Path(given)
 
 
 class Validated:
@@ -172,4 +189,7 @@ class Validated:
         """Check every setting."""
         own: Any = type(self)
         for setting in settings_of(own):
-            check(setting.name, getattr(self, setting.name), setting.hint, setting.default)
+            given = getattr(self, setting.name)
+            value = check(setting.name, given, setting.hint, setting.default)
+            if value is not given:
+                object.__setattr__(self, setting.name, value)

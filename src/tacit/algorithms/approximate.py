@@ -59,7 +59,8 @@ class ApproximateFrankWolfe(Preparation):
         """Refuse a budget; there is nothing to pay with."""
         if ledger.private:
             raise ConfigError(
-                f"{self.name} is not private; use FrankWolfe, or ask for no privacy by name"
+                f"algorithm={self.name}: it is not private; use frank-wolfe (FrankWolfe), or ask "
+                "for no privacy with budget=None (on the command line: --no-privacy)"
             )
         self._reserve_preparation(ledger, facts, users=False)
         bounds = self._bounds(facts)

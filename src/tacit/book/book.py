@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
+from tacit._validate import path_of
 from tacit.accounting.budget import Neighbours, PrivacyBudget, mu_of
 from tacit.accounting.certificate import Certificate
 from tacit.book import counter, statement
@@ -42,7 +42,7 @@ class Book:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         """Open a book that is there, and check its chain and its counter."""
-        self.path = Path(path)
+        self.path = path_of("path", path)
         self._store = Store(self.path)
         self.terms: Terms = self.account().terms
 
@@ -71,7 +71,7 @@ class Book:
     @classmethod
     def write(cls, path: str | PathLike[str], contents: Iterable[Mapping[str, Any]]) -> "Book":
         """Make a new file of these events, dated now."""
-        target = Path(path)
+        target = path_of("path", path)
         if counter.counter_path(target).exists() and not target.exists():
             raise BookError(
                 f"{counter.counter_path(target)} is there: {target} was a book before; put it "

@@ -146,7 +146,7 @@ def _check_file(path: Path) -> None:
         raise BookError(f"book {path} cannot be read: {error.strerror}") from None
     ours = int.from_bytes(head[68:72], "big") == _APPLICATION
     if not head.startswith(b"SQLite format 3\0") or not ours:
-        raise BookError(f"{path} is not a book of tacit")
+        raise BookError(f"{path}: it is no book of tacit; `tacit book new` makes one")
 
 
 def _defend(connection: sqlite3.Connection) -> None:

@@ -1,9 +1,11 @@
 """The command line: one file per verb. Heavy imports wait until a verb needs them."""
 
 import logging
+import os
 import signal
 import sys
 import warnings
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import typer
@@ -103,6 +105,8 @@ def _show_resumed() -> None:
 def main() -> None:
     """Run the command line; an error is one line, and the exit code is 2."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as after Ctrl-C
+    if isinstance(sys.stdout, TextIOWrapper):  # titles may have letters that a locale has not
+        sys.stdout.reconfigure(errors="replace")
     warnings.simplefilter("always", TacitWarning)
     warnings.showwarning = _show_warning
     be_loud()
@@ -110,6 +114,10 @@ def main() -> None:
     _show_resumed()
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # a reader such as `head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
     except TacitError as error:
         _fail(str(error))
     except UsageError as error:

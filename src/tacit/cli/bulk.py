@@ -85,6 +85,7 @@ class Request(NamedTuple):
 
         `left_out` ratings are of items that the model does not have.
         """
+        import polars as pl
         from polars.io.plugins import register_io_source
 
         from tacit._atomic import durable_file
@@ -93,11 +94,14 @@ class Request(NamedTuple):
             return frames
 
         lazy = register_io_source(source, schema=schema)
-        with durable_file(self.output) as file:
-            if self.output.suffix.lower() == ".csv":
-                lazy.sink_csv(file)
-            else:
-                lazy.sink_parquet(file)
+        try:
+            with durable_file(self.output) as file:
+                if self.output.suffix.lower() == ".csv":
+                    lazy.sink_csv(file)
+                else:
+                    lazy.sink_parquet(file)
+        except pl.exceptions.ComputeError:  # what polars makes of an error of the file it writes to
+            raise ConfigError(f"{self.output}: cannot be written; is the disk full?") from None
         typer.echo(f"wrote {self.output}")
         if left_out:
             typer.echo(f"{left_out} ratings left out: the model does not have their items")

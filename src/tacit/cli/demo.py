@@ -30,19 +30,21 @@ def run(
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
     """Try everything on synthetic ratings: certificate, accuracy, recommendations and a report."""
+    from tacit.accounting.budget import PrivacyBudget
     from tacit.accounting.promise import rounded_up
     from tacit.fitting.fit import fit
     from tacit.models import load
     from tacit.reporting.html import write_report
     from tacit.reporting.model_sections import model_sections
 
+    budget = PrivacyBudget(epsilon)  # refused before anything is written
     _say(f"1. {users} synthetic users rate films that do not exist")
     with status("drawing and reading the ratings"):
         files = _make_files(folder, users, force)
         train, test = _read(files, "train"), _read(files, "test")
 
     _say(f"2. learn from them with epsilon = {epsilon:g}, and write what may be published")
-    made = with_bar(lambda bar: fit(train, epsilon=epsilon, progress=bar))
+    made = with_bar(lambda bar: fit(train, budget=budget, progress=bar))
     made.save(files["model"], overwrite=True)
     model = load(files["model"])
     say(model.certificate.text())
@@ -120,12 +122,12 @@ def _make_files(folder: Path, users: int, force: bool) -> dict[str, Path]:
     files = {name.partition(".")[0]: folder / name for name in names}
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"--folder {folder}: it is a file; give the name of a folder")
+    made = synthesise("tastes", users=users, items=400, per_user=60, seed=7, test_fraction=0.02)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _claim(folder, files.values(), force)
     except OSError as error:
         raise ConfigError(f"--folder {folder}: {error.strerror}") from None
-    made = synthesise("tastes", users=users, items=400, per_user=60, seed=7, test_fraction=0.02)
     for part, frame in (("train", made.train), ("test", made.test), ("items", made.items)):
         write_frame(frame, files[part])
     return files

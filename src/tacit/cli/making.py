@@ -159,7 +159,7 @@ def _setting(text: str) -> tuple[str, Any]:
     """Read KEY=VALUE; values are numbers, true, false, none, or lists of numbers."""
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise ConfigError(f"--set {text}: expected KEY=VALUE")
+        raise ConfigError(f"--set {text}: expected KEY=VALUE, such as rank=10")
     words = {"none": None, "true": True, "false": False}
     if value.lower() in words:
         return key, words[value.lower()]

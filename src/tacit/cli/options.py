@@ -1,6 +1,8 @@
 """Options that several verbs share."""
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from functools import wraps
@@ -12,7 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from tacit.cli.spelling import as_typed, interrupted
-from tacit.errors import TacitError
+from tacit.errors import ConfigError, TacitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +54,7 @@ __all__ = [
 ]
 
 INTERRUPTED = 130  # the exit code of a command that was interrupted
+_NO_TERMINAL = 10_000  # columns, where nobody's screen has to hold them
 _REASONS = 3  # own ratings that are named beside a recommendation
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file (.tacit).")]
@@ -172,12 +175,19 @@ class WithExamples(TyperCommand):
         """Run the verb; an error speaks of what was typed."""
         try:
             return super().invoke(ctx)
-        except TacitError as error:
+        except BrokenPipeError:
+            raise
+        except (TacitError, OSError) as error:
+            if isinstance(error, OSError) and error.filename is None:
+                raise  # of no file
             options = {
                 each.name or "": max(each.opts, key=len)
                 for each in self.params
                 if each.param_type_name == "option"
             }
+            if isinstance(error, OSError):
+                told = f"{error.filename}: {error.strerror}"
+                raise ConfigError(as_typed(told, options, ctx.params)) from None
             error.args = (as_typed(str(error), options, ctx.params),)
             raise
         except KeyboardInterrupt:
@@ -228,7 +238,8 @@ def _usual(ctx: Any) -> str:
 
 def show_json(content: dict[str, Any]) -> None:
     """Print one JSON document."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, default=str))
+    plain = "utf" not in (sys.stdout.encoding or "utf").lower()
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=plain, default=str))
 
 
 def read_own(path: Path | None, names: ColumnNames, *, implicit: bool = False) -> "pl.DataFrame":
@@ -278,7 +289,9 @@ def plain_table(*columns: str) -> "Table":
 
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
     for name in columns:
-        table.add_column(name.removeprefix("> "), justify="right" if name[:1] == ">" else "left")
+        side: Any = "right" if name[:1] == ">" else "left"
+        cut: Any = "fold" if name == "item" else "ellipsis"  # an id that is cut names nothing
+        table.add_column(name.removeprefix("> "), justify=side, overflow=cut)
     return table
 
 
@@ -289,10 +302,12 @@ def item_table(model: "Model", *columns: str) -> "Table":
 
 
 def show_table(table: "Table") -> None:
-    """Print a table for a person."""
+    """Print a table for a person; in a pipe or a file, each row on one line."""
     from rich.console import Console
 
-    Console(soft_wrap=True, markup=False, highlight=False).print(table)
+    whole = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    width = _NO_TERMINAL if whole else None
+    Console(soft_wrap=True, markup=False, highlight=False, width=width).print(table)
 
 
 def _score(value: float, model: "Model", sign: str = "") -> str:

@@ -28,11 +28,16 @@ def run(
         Path | None, typer.Option(help="A file with a bearer token that callers of /v1 must send.")
     ] = None,
     page: Annotated[bool, typer.Option(help="Whether to serve the page, or the API alone.")] = True,
-    max_body: Annotated[int, typer.Option(help="Bytes of a request's body, at the most.")] = 1
-    << 20,
-    max_ratings: Annotated[int, typer.Option(help="Ratings of one person, at the most.")] = 5000,
-    max_people: Annotated[int, typer.Option(help="People of a batch, at the most.")] = 100,
-    max_at_once: Annotated[int, typer.Option(help="Requests at the same time, at the most.")] = 64,
+    max_body: Annotated[
+        int, typer.Option(min=1, help="Bytes of a request's body, at the most.")
+    ] = 1 << 20,
+    max_ratings: Annotated[
+        int, typer.Option(min=1, help="Ratings of one person, at the most.")
+    ] = 5000,
+    max_people: Annotated[int, typer.Option(min=1, help="People of a batch, at the most.")] = 100,
+    max_at_once: Annotated[
+        int, typer.Option(min=1, help="Requests at the same time, at the most.")
+    ] = 64,
 ) -> None:
     """Serve a page that recommends on the visitor's own device, and an API for other callers.
 

@@ -5,6 +5,9 @@ from typing import Any
 
 __all__ = ["as_typed", "interrupted"]
 
+# What Python calls ratings or items that a file on the command line holds, and that parameter.
+_FILES = {"own_ratings": "ratings", "candidates": "only", "exclude": "exclude"}
+
 
 def as_typed(message: str, options: Mapping[str, str], given: Mapping[str, Any]) -> str:
     """Name the option in a message that begins with its parameter, or with a file that it gave.
@@ -20,19 +23,23 @@ def as_typed(message: str, options: Mapping[str, str], given: Mapping[str, Any])
     '--items a.csv: no such file'
     >>> as_typed("own_ratings: no", {"ratings": "--ratings"}, {"ratings": "a.csv"})
     '--ratings a.csv: no'
-    >>> as_typed("rank=0: expected 1 to 9", {"settings": "--set"}, {"settings": ["rank=0"]})
-    '--set rank=0: expected 1 to 9'
+    >>> as_typed("candidates: no", {"only": "--only"}, {"only": "a.csv"})
+    '--only a.csv: no'
+    >>> setting = {"settings": "--set"}, {"settings": ["rank=0"]}
+    >>> as_typed("rank=0: expected 1 to 9 or None; leave it out for None", *setting)
+    '--set rank=0: expected 1 to 9, or leave it out'
     """
-    own, begins = given.get("ratings"), "own_ratings: "
-    if own and message.startswith(begins):
-        message = f"{own}: {message.removeprefix(begins)}"
+    called, colon, told = message.partition(": ")
+    file = given.get(_FILES.get(called, ""))
+    if colon and file:
+        message = f"{file}: {told}"
     name, equals, rest = message.partition("=")
     if equals and name in options:
         return _option(options[name], rest)
     for typed, value in _texts(options, given):
         setting = equals and typed == options.get("settings") and value.startswith(f"{name}=")
         if setting or message.startswith(f"{value}: "):
-            return f"{typed} {message}"
+            return f"{typed} {_without_none(message) if setting else message}"
     return message
 
 
@@ -50,8 +57,11 @@ def _option(typed: str, rest: str) -> str:
     """Write what is wrong with an option: there is no None in a shell, options are left out."""
     if rest.startswith("None"):
         return f"{typed} is missing{rest.removeprefix('None')}"
-    plain = rest.replace("; leave it out for None", "").replace(" or None", ", or leave it out")
-    return f"{typed} {plain}"
+    return f"{typed} {_without_none(rest)}"
+
+
+def _without_none(told: str) -> str:
+    return told.replace("; leave it out for None", "").replace(" or None", ", or leave it out")
 
 
 def _texts(options: Mapping[str, str], given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

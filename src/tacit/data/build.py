@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tacit.data.csr import CsrRows, Settled
 
 __all__ = [
+    "NO_ROWS",
     "Duplicates",
     "RatingRange",
     "Rules",
@@ -38,6 +39,8 @@ UnknownItems = Literal["error", "drop"]
 
 RatingRange = str | Sequence[float]
 """The lowest and the highest rating that are possible, or the name of a dataset."""
+
+NO_ROWS = "there are no ratings: 0 rows; expected at least one row of user, item and rating"
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -120,7 +123,7 @@ def stored_range(low: float, high: float) -> tuple[np.float32, np.float32]:
 def joined(tables: list[Table]) -> Table:
     """The tables of several files as one; each column is let go of as soon as it is taken over."""
     if not sum(len(table["user"]) for table in tables):
-        raise DataError("there are no ratings: 0 rows")
+        raise DataError(NO_ROWS)
     users = join_ids([clean_ids(table.pop("user")) for table in tables])
     items = join_ids([clean_ids(table.pop("item")) for table in tables])
     ratings = [_numbers(table.pop("rating")) for table in tables]

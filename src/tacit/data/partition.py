@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from tacit._atomic import make_folder
 from tacit._validate import Range, check
 from tacit.data.build import (
+    NO_ROWS,
     Duplicates,
     RatingRange,
     Rules,
@@ -196,7 +197,7 @@ class _Scatter:
     def catalogue(self) -> Catalogue:
         """The catalogue: the one that was given, or all items that were seen."""
         if not self._rows or self._items is None:
-            raise DataError("there are no ratings: 0 rows")
+            raise DataError(NO_ROWS)
         if self.rules.catalogue is not None:
             return self.rules.catalogue
         if len(self._items) < 2:

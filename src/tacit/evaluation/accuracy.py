@@ -102,7 +102,10 @@ def split(
     """
     if not isinstance(fraction, float) or not 0.0 < fraction < 1.0:
         raise ConfigError(f"fraction={fraction!r}: expected a number between 0 and 1")
-    rng = np.random.default_rng(rng)
+    try:
+        rng = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ConfigError(f"rng={rng!r}: expected a seed, or a numpy Generator") from None
     held = np.empty(len(ratings.values), np.bool_)
     for low in range(0, len(held), _CHUNK):
         part = held[low : low + _CHUNK]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 
 from tacit._blas import blas_for
 from tacit._resources import usable_cores
-from tacit._validate import Count, Range, check
+from tacit._validate import Count, Range, check, path_of
 from tacit.accounting.budget import Neighbours, PrivacyBudget
 from tacit.accounting.certificate import Certificate, Method
 from tacit.accounting.ledger import Ledger
@@ -75,8 +75,11 @@ class Options:
         cls, numerics: str, noise_seed_unsafe: int | None, top_items: int | None, **others: Any
     ) -> "Options":
         """Take the arguments of a call, or name the one that is wrong."""
-        check("top_items", top_items, Count | None)
-        check("noise_seed_unsafe", noise_seed_unsafe, Annotated[int, Range(0)] | None)
+        top_items = check("top_items", top_items, Count | None)
+        seed = check("noise_seed_unsafe", noise_seed_unsafe, Annotated[int, Range(0)] | None)
+        check("strict", others["strict"], bool)
+        if others["checkpoint"] is not None:
+            path_of("checkpoint", others["checkpoint"], "folder")
         progress = others.get("progress")
         if progress is not None and not callable(progress):  # known before anything is released
             raise ConfigError(
@@ -84,7 +87,7 @@ class Options:
             )
         return cls(
             numerics=_numerics(numerics),
-            noise_seed_unsafe=noise_seed_unsafe,
+            noise_seed_unsafe=seed,
             top_items=top_items,
             **others,
         )

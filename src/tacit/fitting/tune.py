@@ -214,5 +214,8 @@ def _candidates(candidates: object) -> tuple[Algorithm, ...]:
     if len(found) < len(given):
         raise ConfigError("candidates: None is not an algorithm such as FrankWolfe(...)")
     if not 2 <= len(found) <= _MOST:
-        raise ConfigError(f"candidates: {len(found)} of them; expected 2 to {_MOST}")
+        raise ConfigError(
+            f"candidates: {len(found)} of them; expected 2 to {_MOST}, of which one is chosen; "
+            "with one, call fit"
+        )
     return found

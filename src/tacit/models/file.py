@@ -32,6 +32,7 @@ from tacit._damaged import UNSOUND
 from tacit._outputs import Kind as FileKind
 from tacit._outputs import Output, check_replaceable
 from tacit._resources import physical_memory
+from tacit._validate import path_of
 from tacit.accounting.certificate import Certificate
 from tacit.data.catalogue import Catalogue
 from tacit.data.features import FeatureColumn, ItemFeatures, Kind
@@ -58,7 +59,8 @@ def save(model: Model, path: str | PathLike[str], *, overwrite: bool = False) ->
             is false.
     """
     try:
-        check_replaceable(Output("path", Path(path), FileKind.MODEL), overwrite=overwrite)
+        target = Output("path", path_of("path", path), FileKind.MODEL)
+        check_replaceable(target, overwrite=overwrite)
     except ConfigError as error:
         raise ModelFileError(str(error)) from None
     arrays, settings = model.rule.parts()
@@ -114,7 +116,9 @@ def _check_size(path: Path) -> None:
     if first.isascii() and first.decode("ascii").isprintable() and len(first) == 8:
         raise ModelFileError("it is text; give a file that `tacit fit` wrote (.tacit)")
     if int.from_bytes(first, "little") > _LARGEST_HEADER:
-        raise ModelFileError("its header is longer than that of any model")
+        raise ModelFileError(
+            "its header is longer than that of any model; give a file that `tacit fit` wrote"
+        )
 
 
 def _read(path: Path) -> tuple[Arrays, dict[str, Any]]:

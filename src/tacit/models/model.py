@@ -26,7 +26,7 @@ from tacit.models.bulk import (
 )
 from tacit.models.filters import allowed_items, named_positions
 from tacit.models.implicit import InteractionRule
-from tacit.models.own_ratings import known_positions, own_interactions, own_row
+from tacit.models.own_ratings import own_interactions, own_row, wanted_positions
 from tacit.models.results import Reason, Recommendation, SimilarItem
 from tacit.models.rules import (
     Choosing,
@@ -116,7 +116,7 @@ class Model(HasVectors):
                 frame with a column item; what is returned is the share of her further
                 interactions that each item is expected to have. Items outside the catalogue are
                 left out, and an UnknownItemsWarning says how many.
-            items: ids of the wanted items; an unknown one gets NaN.
+            items: ids of the wanted items, or a frame with a column item; an unknown one gets NaN.
             return_std: also return how far off each may be, as a standard deviation: a pair
                 (ratings, stds). Only for local rules that know it. None exceeds half the width of
                 the rating range, as nothing in that range has more.
@@ -134,7 +134,7 @@ class Model(HasVectors):
         if rule is not None:
             found.append(self._stds(own, rule)[0])
         if items is not None:
-            positions = known_positions(items, self.catalogue, "wanted items")
+            positions = wanted_positions(items, self.catalogue)
             found = [np.where(positions >= 0, array[positions], np.nan) for array in found]
         return found[0] if rule is None else (found[0], found[1])
 
@@ -171,7 +171,7 @@ class Model(HasVectors):
                 left, or `because` for a local rule that is not linear.
         """
         tell_again()
-        check("n", n, Count)
+        n = check("n", n, Count)
         check("because", because, bool)
         rule = self._linear() if because else None
         wanted = self.wanted(n, include_rated, by, candidates, exclude)
@@ -204,7 +204,7 @@ class Model(HasVectors):
         Raises:
             ConfigError: the catalogue does not have the item, or no factor of it is published.
         """
-        check("n", n, Count)
+        n = check("n", n, Count)
         place = int(named_positions("item", [item], self.catalogue)[0])
         if not isinstance(self.rule, Comparing):
             raise ConfigError(
@@ -274,7 +274,7 @@ class Model(HasVectors):
         exclude: Any = None,
     ) -> Wanted:
         """Return a checked description of lists, for `models.bulk`."""
-        check("n", n, Count)
+        n = check("n", n, Count)
         self._order(by)
         return Wanted(n, allowed_items(candidates, exclude, self.catalogue), include_rated, by)
 

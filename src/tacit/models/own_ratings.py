@@ -13,7 +13,7 @@ from tacit.data.tables import tells
 from tacit.errors import DataError, UnknownItemsWarning
 from tacit.models.rules import OwnRows
 
-__all__ = ["item_column", "known_positions", "own_interactions", "own_row"]
+__all__ = ["item_column", "known_positions", "own_interactions", "own_row", "wanted_positions"]
 
 _FORMS = "a dict {item: rating}, a frame with columns item and rating, or (items, ratings)"
 _PLAIN_FORMS = "a list of items, a frame with a column item, or a dict {item: 1}"
@@ -76,7 +76,15 @@ def item_column(given: Any) -> Any:
     return None
 
 
-def known_positions(items: Any, catalogue: Catalogue, what: str) -> NDArray[np.int64]:
+def wanted_positions(items: Any, catalogue: Catalogue) -> NDArray[np.int64]:
+    """Return positions of a list, or of a frame's item column; -1 where unknown, with a warning."""
+    column = item_column(items)
+    return known_positions(items if column is None else column, catalogue, "wanted items", level=5)
+
+
+def known_positions(
+    items: Any, catalogue: Catalogue, what: str, *, level: int = 4
+) -> NDArray[np.int64]:
     """Return positions in the catalogue, -1 where unknown, and warn with the count of those."""
     try:
         positions = catalogue.positions(items)
@@ -87,7 +95,7 @@ def known_positions(items: Any, catalogue: Catalogue, what: str) -> NDArray[np.i
     unknown = int(np.sum(positions < 0))
     if unknown:
         message = f"{unknown} of {len(positions)} {what} are not in the catalogue and are left out"
-        warnings.warn(message, UnknownItemsWarning, stacklevel=4)
+        warnings.warn(message, UnknownItemsWarning, stacklevel=level)
     return positions
 
 
@@ -105,7 +113,7 @@ def _columns(own: Any) -> tuple[Any, Any]:
     if isinstance(own, tuple) and len(own) == 2:
         return own
     if type(own).__module__.partition(".")[0] == "pandas" and hasattr(own, "to_dict"):
-        return _columns(own.to_dict())  # a series of ratings by item
+        return own.index.to_list(), own.to_list()  # a series of ratings by item
     nobody = "; the model holds no users, so give this person's own ratings"
     asked = nobody if isinstance(own, str | int) else ""
     raise DataError(f"own_ratings={type(own).__name__}: expected {_FORMS}{asked}")

@@ -11,11 +11,11 @@ of items may be public, an index of users may not.
 
 from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit._validate import path_of
 from tacit.data.catalogue import Catalogue
 from tacit.errors import ConfigError, MissingPackage
 from tacit.models.implicit import InteractionRule
@@ -80,7 +80,7 @@ class HasVectors:
         from tacit._atomic import durable_file
         from tacit._outputs import Kind, Output, check_replaceable
 
-        target = Path(path)
+        target = path_of("path", path)
         if target.suffix not in {".parquet", ".npy"}:
             expected = "expected a name that ends in .parquet or .npy"
             raise ConfigError(f"path={target.name!r}: {expected}")

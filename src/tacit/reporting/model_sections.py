@@ -4,6 +4,7 @@ Everything is computed from published numbers and invented people, so these sect
 to anyone; what is measured on held-out ratings (`tacit.reporting.html`) may not.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,16 +52,20 @@ def _factors(model: Model) -> Section | None:
     if rule.measured is not None and rule.measured_noise is not None:
         bars = _rating_bars(rule, rule.measured, rule.measured_noise)
         parts.append(
-            "<h3>How people rate</h3><p>The strength of each latent factor as it was measured, "
-            "how much of it was kept (filled), and what noise alone would have given (the mark). "
-            "A factor that does not reach beyond its mark cannot be told from noise.</p>"
+            "<h3>How people rate</h3><p>How far each latent factor moves the rating of an item, in "
+            "units of the rating scale: as it was measured, how much of that was kept (filled), "
+            "and what noise alone would have given (the mark). Items count by how well they were "
+            "measured. A factor that does not reach beyond its mark cannot be told from noise. The "
+            "strongest is mostly how generously someone rates everything.</p>"
             + spectrum("ratings", bars)
         )
     choice = _choice_bars(model, rule)
     if choice:
         parts.append(
-            "<h3>What people choose</h3><p>The same for who chooses what with what. The first "
-            "factor is popularity.</p>" + spectrum("choice", choice)
+            "<h3>What people choose</h3><p>Who chooses what with what, beyond popularity: the "
+            "strength of each factor that was kept, and the standard deviation of the noise in it "
+            "(the mark). Kept was what passes the strongest factor that noise alone gives.</p>"
+            + spectrum("choice", choice)
         )
     return Section("factors", "What was found beyond the noise", "".join(parts)) if parts else None
 
@@ -68,41 +73,41 @@ def _factors(model: Model) -> Section | None:
 def _rating_bars(
     rule: LatentFactorRule, measured: NDArray[np.float64], noise: NDArray[np.float64]
 ) -> list[Bar]:
-    """Return squared norms of measured and kept factors; the last column measured is the means."""
+    r"""Return how strong factors are as measured, and as kept; the last column is the means.
+
+    Each is a root mean square over items, $\sqrt{\sum_j w_j M_{jk}^2}$ with $w_j$ in proportion to
+    one over the variance of the noise in $M_{jk}$. An item that hardly anybody rated may have any
+    noise: with equal weights one of them would hide all others.
+    """
     columns = min(measured.shape[1] - 1, rule.factors.shape[1], _MOST_BARS)
-    known = slice(0, measured.shape[0])
-    bars = [
-        Bar(
-            "",
-            float(np.sum(measured[:, k] ** 2)),
-            float(np.sum(noise[:, k])),
-            float(np.sum(rule.factors[known, k] ** 2)),
-        )
-        for k in range(columns)
-    ]
+    bars = []
+    for k in range(columns):
+        certainty = noise[:, k].min() / noise[:, k]
+        parts = measured[:, k], np.sqrt(noise[:, k]), rule.factors[: len(measured), k]
+        strengths = [math.sqrt(np.average(each**2, weights=certainty)) for each in parts]
+        bars.append(Bar("", *strengths))
     bars.sort(key=lambda bar: -bar.measured)
     return [bar._replace(label=f"{k}") for k, bar in enumerate(bars, 1)]
 
 
 def _choice_bars(model: Model, rule: LatentFactorRule) -> list[Bar]:
-    r"""Return eigenvalues of co-occurrence and the edge of those of its noise, $s\sqrt{2n}/m$.
+    r"""Return eigenvalues of co-occurrence beyond popularity, and the noise in each of them.
 
-    The release has symmetric noise of sd s on the diagonal and $s/\sqrt2$ elsewhere, so that the
-    eigenvalues of noise alone fill a semicircle of that radius. It needs the number of users m,
-    which is public under replace only.
+    A release has symmetric noise N, of sd s on the diagonal and $s/\sqrt2$ elsewhere, so that
+    $u^T N u$ has sd s for every unit vector u. Two releases of the same sums count by one over
+    their variances. It needs the number of users, which is public under replace only.
     """
     users = model.certificate.public.get("number of users", "").partition(",")[0]
-    sds = [
-        entry.noise_sd
+    certainty = sum(
+        entry.noise_sd**-2
         for entry in model.certificate.releases
-        if entry.release.kind is ReleaseKind.CO_OCCURRENCES
-    ]
-    if not users.isdigit() or not sds or not rule.choice_factors.size:
+        if entry.release.kind is ReleaseKind.CO_OCCURRENCES and entry.noise_sd > 0
+    )
+    if not users.isdigit() or not certainty or rule.choice_factors.shape[1] < 2:
         return []
-    values = np.linalg.svd(rule.choice_factors, compute_uv=False) ** 2
-    edge = sds[0] * np.sqrt(2 * rule.choice_factors.shape[0]) / int(users)
-    kept = values[:_MOST_BARS]
-    return [Bar(f"{k}", float(value), float(edge), float(value)) for k, value in enumerate(kept, 1)]
+    values = np.linalg.svd(rule.choice_factors[:, 1:], compute_uv=False)[:_MOST_BARS] ** 2
+    noise = 1.0 / (math.sqrt(certainty) * max(int(users), 1))
+    return [Bar(f"{k}", float(value), noise, float(value)) for k, value in enumerate(values, 1)]
 
 
 def _map(model: Model) -> Section | None:
@@ -199,10 +204,11 @@ def _score(model: Model, score: float) -> str:
 
 
 def _because(model: Model, row: Recommendation) -> str:
-    """Say which of her ratings add most to the prediction."""
-    reasons = (row.because or ())[:_REASONS]
+    """Say which of her ratings add most to the prediction; what adds nothing is no reason."""
     told = []
-    for reason in reasons:
-        added = 100 * reason.contribution if model.implicit else reason.contribution
-        told.append(f"{added:+.2g}{' %' if model.implicit else ''} for {reason.title}")
-    return ", ".join(told)
+    for reason in row.because or ():
+        share = f"{100 * reason.contribution:+.2g} %"
+        added = share if model.implicit else f"{reason.contribution:+.2f}"
+        if reason.contribution > 0 and added != "+0.00":
+            told.append(f"{added} for {reason.title}")
+    return ", ".join(told[:_REASONS]) or "what is usual"

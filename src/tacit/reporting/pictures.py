@@ -73,7 +73,7 @@ def spectrum(name: str, bars: Sequence[Bar]) -> str:
     for k, bar in enumerate(bars):
         top = k * _BAR
         wide, kept, floor = (
-            84 * value / longest for value in (bar.measured, min(bar.kept, bar.measured), bar.noise)
+            70 * value / longest for value in (bar.measured, min(bar.kept, bar.measured), bar.noise)
         )
         drawn.append(
             f'<text x="0" y="{top + 15}">{escape(bar.label)}</text>'
@@ -81,12 +81,18 @@ def spectrum(name: str, bars: Sequence[Bar]) -> str:
             f'<rect class="track" x="0" y="4" width="{wide:.2f}%" height="14" rx="2"/>'
             f'<rect class="bar" x="0" y="4" width="{kept:.2f}%" height="14" rx="2"/>'
             f'<line class="floor" x1="{floor:.2f}%" y1="1" x2="{floor:.2f}%" y2="21"/></svg>'
+            f'<text class="value" x="100%" y="{top + 15}" text-anchor="end">'
+            f"{number(bar.measured, _two_digits)}</text>"
         )
     return (
         f'<svg class="whole" height="{_BAR * len(bars)}" role="img" '
         f'aria-labelledby="{name}-d"><desc id="{name}-d">{escape(told)}</desc>'
         f"{''.join(drawn)}</svg>"
     )
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2g}" if value and not 0.01 <= value < 100 else f"{value:.2f}"
 
 
 class Dot(NamedTuple):

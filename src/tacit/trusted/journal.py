@@ -182,6 +182,8 @@ def _checksum(values: NDArray[np.float64]) -> str:
 
 def _unusable(folder: Path, error: OSError) -> CheckpointError:
     reason = error.strerror or type(error).__name__
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        reason = "it is a file, or in one; give a folder"
     return CheckpointError(
         f"checkpoint {folder} cannot be used: {reason}; nothing was released that is not on disk"
     )

@@ -367,7 +367,8 @@ def _refuse_misshapen(layout: Layout) -> None:
     if count:
         raise DataError(
             f"{layout.path}: {count} line(s) of another shape than the first, which has "
-            f"{layout.width} field(s) with {layout.separator!r} between them"
+            f"{layout.width} field(s) with {layout.separator!r} between them; mend them or "
+            "leave them out (an id with that sign in it stands in quotes)"
         )
 
 
