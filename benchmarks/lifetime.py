@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 import tacit
+from tacit.book import splits
 from tacit.book.splits import planned_refits
 from tacit.evaluation import evaluate, rank, user_mean_accuracy
 from tacit.fitting import memory
@@ -258,12 +259,13 @@ def main() -> None:
     parser.add_argument("--per-user", type=int, default=30)
     parser.add_argument("--drift", type=float, nargs="*", default=[0.0, 0.05, 0.3, 0.9])
     parser.add_argument("--split", default="first")
+    parser.add_argument("--first", type=float, default=splits.FIRST_SHARE, help="of split first")
     parser.add_argument("--family", choices=FAMILIES, default="tastes")
     parser.add_argument("--lag", type=float, default=memory._LAG, help="how much lag counts")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1])
     parser.add_argument("--show", type=int, nargs="*", default=[1, 4, 10, 26, 52])
     options = parser.parse_args()
-    memory._LAG = options.lag
+    memory._LAG, splits.FIRST_SHARE = options.lag, options.first
     if options.ratings:
         path, low, high = options.ratings
         weeks = arriving(Path(path), options.users, (float(low), float(high)), options.weeks)

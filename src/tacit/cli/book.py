@@ -87,7 +87,7 @@ def plan(
         float, typer.Option(help="The probability that epsilon may be exceeded.")
     ] = 1e-6,
     split: Annotated[
-        str, typer.Option(help="first (30 % at first, then equal), equal or geometric.")
+        str, typer.Option(help="first (15 % at first, then equal), equal or geometric.")
     ] = "first",
     half_life: Annotated[
         float | None,
