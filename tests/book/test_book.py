@@ -313,6 +313,14 @@ def test_a_fit_that_went_on_in_two_copies_is_paid_twice(tmp_path: Path) -> None:
     assert not again.verify()
 
 
+def test_a_book_is_not_merged_with_itself(book: tacit.Book, tmp_path: Path) -> None:
+    link = tmp_path / "link.book"
+    link.symlink_to(book.path)
+    with pytest.raises(tacit.ConfigError, match="different files"):
+        merge([book, tacit.Book(link)], tmp_path / "whole.book")
+    assert not (tmp_path / "whole.book").exists()
+
+
 def test_merged_books_may_have_spent_too_much_and_say_so(tmp_path: Path) -> None:
     books = [tacit.Book.new(tmp_path / name, epsilon=1.0) for name in ("a", "b")]
     for each in books:
