@@ -14,13 +14,11 @@ from pathlib import Path
 
 from tacit._atomic import write_durably
 from tacit._damaged import MALFORMED
-from tacit.book.events import Event
+from tacit.book.events import Event, Mark
 from tacit.errors import BookError, TacitWarning
 
-__all__ = ["Mark", "advance", "compare", "counter_path", "read"]
+__all__ = ["advance", "compare", "counter_path", "read"]
 
-Mark = tuple[int, str]
-"""How far a book had come: the number of its last event, and the digest of that."""
 
 _MOST = 4096  # bytes of a counter
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit._atomic import sync_folder
-from tacit.book.counter import Mark
-from tacit.book.events import Event, read_chain
+from tacit.book.events import Event, Mark, read_chain
 from tacit.errors import BookError, ConfigError
 
 __all__ = ["Store", "Writer"]
