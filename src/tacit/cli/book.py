@@ -148,8 +148,8 @@ def _to_divide(
     total = left if epsilon is None else epsilon
     if total > left:
         warnings.warn(
-            f"{book} has epsilon {down(left)} left, so fits of a plan of epsilon {total:g} would be "
-            "refused; leave --epsilon out to plan what is left",
+            f"{book} has epsilon {down(left)} left, so a plan of epsilon {total:g} would "
+            "be refused on the way; leave --epsilon out to plan what is left",
             TacitWarning,
             stacklevel=2,
         )

@@ -7,12 +7,17 @@ own releases to it, as further looks at the same time. All of it is post-process
 
 import warnings
 from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from tacit.errors import TacitWarning
 from tacit.fitting.memory import Drawn, Memory, Track
-from tacit.fitting.turning import turn_track
+from tacit.fitting.turning import turn_between, turned
 
-__all__ = ["joined"]
+__all__ = ["joined", "turn_track"]
+
+_COMMON = 0.5  # of the items must be the same for factors to be compared
 
 
 def joined(mine: Memory, earlier: float, paid: float, written: Mapping[str, bytes]) -> Memory:
@@ -52,3 +57,20 @@ def _add(theirs: Memory, drawn: Drawn) -> None:
             track.frame = drawn.frame
     elif track.frame == drawn.frame:
         track.refine(drawn.ids, drawn.values, drawn.noise)
+
+
+def turn_track(track: Track, frame: Mapping[str, Any]) -> bool:
+    """Bring a track to the factors of another frame; False if it has others, or more of them."""
+    where = {key: at for at, key in enumerate(track.frame["ids"])}
+    both = [(where[key], at) for at, key in enumerate(frame["ids"]) if key in where]
+    old, here = (
+        (np.array(each["choice"]), np.array(each["factors"])) for each in (track.frame, frame)
+    )
+    alike = all(one.shape[1:] == two.shape[1:] for one, two in zip(old, here, strict=True))
+    whole = track.seen.shape[1] == track.values.size
+    if not (alike and whole and len(both) >= _COMMON * max(len(where), len(frame["ids"]))):
+        return False
+    before, now = np.array(both).T
+    turn = turn_between((old[0][before], old[1][before]), (here[0][now], here[1][now]))
+    track.values, track.seen = turned(track.values, turn), turned(track.seen, turn)
+    return True

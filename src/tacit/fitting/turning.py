@@ -7,35 +7,12 @@ $F' R$ nearest to $F$. A second moment $M$ of $v$ is then $T M T^T$, $T$ = diag(
 All of it is post-processing of public numbers.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.fitting.memory import Track
-
-__all__ = ["turn_between", "turn_track", "turned"]
+__all__ = ["turn_between", "turned"]
 
 Floats = NDArray[np.float64]
-_COMMON = 0.5  # of the items must be the same for factors to be compared
-
-
-def turn_track(track: Track, frame: Mapping[str, Any]) -> bool:
-    """Bring a track to the factors of another frame; False if it has others, or more of them."""
-    where = {key: at for at, key in enumerate(track.frame["ids"])}
-    both = [(where[key], at) for at, key in enumerate(frame["ids"]) if key in where]
-    old, here = (
-        (np.array(each["choice"]), np.array(each["factors"])) for each in (track.frame, frame)
-    )
-    alike = all(one.shape[1:] == two.shape[1:] for one, two in zip(old, here, strict=True))
-    whole = track.seen.shape[1] == track.values.size
-    if not (alike and whole and len(both) >= _COMMON * max(len(where), len(frame["ids"]))):
-        return False
-    before, now = np.array(both).T
-    turn = turn_between((old[0][before], old[1][before]), (here[0][now], here[1][now]))
-    track.values, track.seen = turned(track.values, turn), turned(track.seen, turn)
-    return True
 
 
 def turn_between(old: tuple[Floats, Floats], new: tuple[Floats, Floats]) -> Floats:
