@@ -20,8 +20,10 @@ import numpy as np
 import polars as pl
 
 import tacit
+from tacit.book import splits
 from tacit.book.splits import planned_refits
 from tacit.evaluation import evaluate, rank, user_mean_accuracy
+from tacit.fitting import memory
 
 LIFETIME, DELTA = 1.0, 1e-6
 STARS = (1.0, 5.0)
@@ -114,6 +116,49 @@ class People:
         return pl.DataFrame(
             {"user": who[fine], "item": items[fine], "rating": stars[fine].astype(np.float32)}
         )
+
+
+class Types(People):
+    """Another family: everyone is of one of eight types, and goes over to other types by and by.
+
+    A type has a rating for each item; `drift` is how many people change their type in a year, and
+    which part of all items exchange their popularity (a few very popular ones, as Zipf says). What
+    is known lags behind at once, and not by a random walk.
+    """
+
+    def __init__(self, users: int, items: int, per_user: int, drift: float, seed: int) -> None:
+        rng = np.random.default_rng([seed, 1])
+        self.likes = 0.7 * rng.standard_normal((8, items))
+        self.weekly = 1 - (1 - drift) ** (1 / 52)
+        self.type = self._types(rng, users)
+        super().__init__(users, items, per_user, drift, seed)
+
+    def _types(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        shares = 1.0 / np.arange(1, 9)
+        return rng.choice(8, count, p=shares / shares.sum())
+
+    def _drift(self) -> None:
+        rng = self.rng
+        moved = rng.random(self.users) < self.weekly
+        self.type[moved] = (self.type[moved] + rng.integers(1, 8, moved.sum())) % 8
+        new = rng.random((8, self.items)) < self.weekly
+        self.likes[new] = 0.7 * rng.standard_normal(new.sum())
+        places = np.flatnonzero(rng.random(self.items) < self.weekly)
+        self.rank_by[places] = self.rank_by[rng.permutation(places)]
+
+    def _choose(self, users: np.ndarray, count: int) -> np.ndarray:
+        popular = -np.log1p(np.argsort(np.argsort(self.rank_by)))
+        appeal = popular + 0.5 * self.likes[self.type[users]]
+        appeal = appeal + self.rng.gumbel(size=appeal.shape)
+        return np.argpartition(-appeal, count, axis=1)[:, :count]
+
+    def _rate(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        raw = 3.4 + self.own[users] + self.likes[self.type[users], items]
+        raw = raw + 0.8 * self.rng.standard_normal(items.shape)
+        return np.clip(np.round(raw), *STARS)
+
+
+FAMILIES = {"tastes": People, "types": Types}
 
 
 def arriving(path: Path, users: int, stars: tuple[float, float], count: int) -> Iterator[Week]:
@@ -214,9 +259,13 @@ def main() -> None:
     parser.add_argument("--per-user", type=int, default=30)
     parser.add_argument("--drift", type=float, nargs="*", default=[0.0, 0.05, 0.3, 0.9])
     parser.add_argument("--split", default="first")
+    parser.add_argument("--first", type=float, default=splits.FIRST_SHARE, help="of split first")
+    parser.add_argument("--family", choices=FAMILIES, default="tastes")
+    parser.add_argument("--lag", type=float, default=memory._LAG, help="how much lag counts")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1])
     parser.add_argument("--show", type=int, nargs="*", default=[1, 4, 10, 26, 52])
     options = parser.parse_args()
+    memory._LAG, splits.FIRST_SHARE = options.lag, options.first
     if options.ratings:
         path, low, high = options.ratings
         weeks = arriving(Path(path), options.users, (float(low), float(high)), options.weeks)
@@ -225,7 +274,9 @@ def main() -> None:
     for drift in options.drift:
         every = []
         for seed in options.seeds:
-            people = People(options.users, options.items, options.per_user, drift, seed)
+            people = FAMILIES[options.family](
+                options.users, options.items, options.per_user, drift, seed
+            )
             title = f"{options.users} people, {options.items} items, drift {drift:g} a year"
             weeks = people.weeks(options.weeks)
             every.append(run(weeks, options.weeks, options.show, title, options.split))

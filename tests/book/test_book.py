@@ -3,6 +3,7 @@
 import json
 import math
 import multiprocessing
+import os
 import shutil
 import sqlite3
 import threading
@@ -250,6 +251,24 @@ def test_an_old_copy_is_noticed_after_fits_by_another_name(book: tacit.Book) -> 
             tacit.Book(path)
 
 
+def test_a_book_with_a_second_name_is_refused(book: tacit.Book) -> None:
+    """A hard link has a counter and a log of its own: what is spent by one is unknown to the other.
+
+    A copy is a file of its own, and is a book.
+    """
+    link = book.path.with_name("link.book")
+    os.link(book.path, link)
+    for path in (book.path, link):
+        with pytest.raises(tacit.BookError, match=r"2 names \(hard links\)"):
+            tacit.Book(path)
+    with pytest.raises(tacit.BookError, match="hard links"):
+        fitted(book)
+    assert not link.with_name("link.book.count").exists()
+    link.unlink()
+    shutil.copy(book.path, link)
+    assert tacit.Book(link).fits == tacit.Book(book.path).fits == ()
+
+
 def test_a_copy_that_went_its_own_way_is_noticed_and_merged(
     book: tacit.Book, tmp_path: Path
 ) -> None:
@@ -292,6 +311,14 @@ def test_a_fit_that_went_on_in_two_copies_is_paid_twice(tmp_path: Path) -> None:
     again = merge([second, twice, first], tmp_path / "again.book")
     assert again.account().spent == pytest.approx(twice.account().spent)
     assert not again.verify()
+
+
+def test_a_book_is_not_merged_with_itself(book: tacit.Book, tmp_path: Path) -> None:
+    link = tmp_path / "link.book"
+    link.symlink_to(book.path)
+    with pytest.raises(tacit.ConfigError, match="different files"):
+        merge([book, tacit.Book(link)], tmp_path / "whole.book")
+    assert not (tmp_path / "whole.book").exists()
 
 
 def test_merged_books_may_have_spent_too_much_and_say_so(tmp_path: Path) -> None:
@@ -341,7 +368,8 @@ def test_a_clock_that_is_set_back_opens_no_closed_year(
     moment[0] = datetime(2031, 1, 2, tzinfo=UTC)
     book.reserve(PrivacyBudget(0.1))
     moment[0] = datetime(2029, 1, 1, tzinfo=UTC)
-    book.reserve(PrivacyBudget(0.1))
+    with pytest.warns(tacit.TacitWarning, match="clock is behind .* 2031-01-02"):
+        book.reserve(PrivacyBudget(0.1))
     times = [fit.at for fit in book.fits]
     assert times == sorted(times)
     assert "behind" in book.account().events[-1].content["clock"]

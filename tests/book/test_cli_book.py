@@ -88,7 +88,11 @@ def test_a_plan_can_be_spent(tmp_path: Path) -> None:
     errors = [row["rmse"] for row in told["shown"]]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] == pytest.approx(told["rmse_at_once"], rel=1e-3)
-    assert "together epsilon" in call("book", "plan", book.path, "--refits", 4, "--epsilon", 0.5)
+    with pytest.warns(tacit.TacitWarning, match="leave --epsilon out"):
+        told = call("book", "plan", book.path, "--refits", 4, "--epsilon", 0.5)
+    assert "together epsilon" in told
+    other = tacit.Book.new(tmp_path / "other.book", epsilon=1.0)  # without a warning, an error here
+    assert "together epsilon" in call("book", "plan", other.path, "--refits", 4, "--epsilon", 0.5)
 
 
 def test_a_plan_names_a_range_that_is_none() -> None:

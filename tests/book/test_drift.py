@@ -217,6 +217,16 @@ def test_two_looks_at_one_time_are_one_look_with_less_noise(axes: int) -> None:
     assert twice.drift.max() > 0
 
 
+def test_a_second_look_may_have_items_that_the_first_one_had_not() -> None:
+    track = Track.start(1, {}, ["a", "b"], (2,))
+    track.refine(["a", "b"], np.ones(2), 1.0)  # nothing to be put together with
+    track.refine(["b", "c"], np.array([3.0, 5.0]), 1.0)
+    assert track.ids == ["a", "b", "c"]
+    assert np.allclose(track.values, [1.0, 2.0, 5.0])
+    assert np.allclose(track.variances, [1.0, 0.5, 1.0])
+    assert track.noises == [0.5]
+
+
 def test_popularity_of_co_occurrences_follows_weights_and_taste_stays() -> None:
     rng = np.random.default_rng(7)
     old, new = rng.random(60) + 0.5, rng.random(60) + 0.5

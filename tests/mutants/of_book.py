@@ -8,6 +8,7 @@ ACCOUNT = "book/account.py"
 
 TESTS = "tests/book/test_book.py::"
 CRASHES = "tests/book/test_crashes.py::"
+AT_ONCE = "tests/book/test_at_once.py::"
 REFITS = "tests/book/test_refit.py::"
 
 BOOKS = (
@@ -114,6 +115,31 @@ BOOKS = (
         (Edit("book/merging.py", "merge", "_all_fits(accounts)", "_all_fits(accounts[:1])"),),
         (TESTS + "test_a_copy_that_went_its_own_way_is_noticed_and_merged",
          TESTS + "test_merged_books_may_have_spent_too_much_and_say_so"),
+    ),
+    Mutant(
+        "a book may have two names",
+        "each has a log and a counter of its own: what is spent by one is unknown to the other",
+        (Edit("book/store.py", "_check_file", "state.st_nlink > 1", "False"),),
+        (TESTS + "test_a_book_with_a_second_name_is_refused",),
+    ),
+    Mutant(
+        "the counter is written while others write",
+        "it can go back, and an older copy of the book passes for the newest",
+        (Edit("book/store.py", "Store.held", "connection.execute('BEGIN IMMEDIATE')", "None"),),
+        (AT_ONCE + "test_a_counter_that_is_slow_does_not_go_back",),
+    ),
+    Mutant(
+        "the later of two refits at once does not count what it paid",
+        "models of later refits claim less than the releases that they rest on",
+        (Edit("fitting/joining.py", "joined",
+              "float(theirs.about.get('spent', 0.0)) + paid", "float(theirs.about['spent'])"),),
+        (AT_ONCE + "test_of_two_refits_at_once_both_are_remembered[algorithm0]",),
+    ),
+    Mutant(
+        "a refit that rests on what is forgotten is remembered",
+        "models of later refits rest on releases that their certificates leave out",
+        (Edit("fitting/joining.py", "joined", "not of_one_series", "False"),),
+        (AT_ONCE + "test_a_refit_that_rests_on_what_is_forgotten_is_not_remembered",),
     ),
     Mutant(
         "a refit draws a release twice and uses the better one",

@@ -1,6 +1,7 @@
 """Book: one lifetime budget for everything that is ever learned from one population."""
 
 import uuid
+import warnings
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from os import PathLike
@@ -12,11 +13,11 @@ from tacit.accounting.certificate import Certificate
 from tacit.book import counter, statement
 from tacit.book.account import ROUNDING, Account, FitRecord, Terms, account_of
 from tacit.book.events import FIRST, Event, next_event, now
-from tacit.book.memory import digest_of
+from tacit.book.memory import Remember, digest_of
 from tacit.book.refusal import refusal
 from tacit.book.reservation import Reservation, token_of, write_token
 from tacit.book.store import Store, Writer
-from tacit.errors import BookError, ConfigError
+from tacit.errors import BookError, ConfigError, TacitWarning
 
 __all__ = ["Book"]
 
@@ -81,8 +82,7 @@ class Book:
         for content in contents:
             events.append(next_event(events, content))
         account_of(events)
-        Store.create(target, events)
-        counter.advance(target, events[-1])
+        _advance(Store.create(target, events))
         return cls(target)
 
     @property
@@ -118,8 +118,9 @@ class Book:
 
     def account(self) -> Account:
         """Return what the book comes to now."""
+        mark = counter.read(self.path)  # first: others may write meanwhile
         events = self._store.events()
-        counter.compare(self.path, events)
+        counter.compare(self.path, mark, events)
         return account_of(events)
 
     def reserve(
@@ -157,37 +158,36 @@ class Book:
             )  # fmt: skip
             writer.add(event)
             record = account_of(writer.events).fits[-1]
-        counter.advance(self.path, event)
+        _advance(self._store)
+        _warn_of_clock(self.path, event)
         return Reservation(self, record, resumed=False)
 
-    def add(self, what: Mapping[str, Any], memory: dict[str, bytes] | None = None) -> None:
+    def add(self, what: Mapping[str, Any], memory: Remember | None = None) -> None:
         """Add an event, and what is remembered with it; the sum of all events must stay sound.
+
+        `memory` is told what is remembered by then, and says what is to be.
 
         It has the time of the event before it. A book is published, and how long a fit and each of
         its releases take depends on everyone's ratings: the clock is read when a fit is reserved,
         before its ratings are.
         """
         content = dict(what)
-        if memory is not None:
-            content["memory"] = digest_of(memory)
         with self._store.writing() as writer:
             self._checked(writer)
-            event = next_event(writer.events, content, at=writer.events[-1].moment)
-            writer.add(event)
-            account_of(writer.events)
             if memory is not None:
-                writer.remember(memory)
-        counter.advance(self.path, event)
+                remembered = memory(self._known(writer.memory(), writer.events))
+                content["memory"] = digest_of(remembered)
+                writer.remember(remembered)
+            writer.add(next_event(writer.events, content, at=writer.events[-1].moment))
+            account_of(writer.events)
+        _advance(self._store)
 
     def memory(self) -> dict[str, bytes]:
         """Return what refits remember: noisy releases, by name, as the book's chain knows them."""
-        found = self._store.memory()
-        known = FIRST
-        for event in self.account().events:
-            known = event.content.get("memory", known)
-        if known != (digest_of(found) if found else FIRST):
-            raise BookError(f"book {self.path}: what refits remember is not what was written")
-        return found
+        mark = counter.read(self.path)
+        found, events = self._store.memory()
+        counter.compare(self.path, mark, events)
+        return self._known(found, events)
 
     def certificate(self) -> dict[str, Any]:
         """Return the lifetime certificate, from which anyone can recompute the total."""
@@ -213,8 +213,17 @@ class Book:
                 f"neighbours={self.neighbours.value!r} (on the command line: --neighbours)"
             )
 
+    def _known(self, found: dict[str, bytes], events: Iterable[Event]) -> dict[str, bytes]:
+        """Return what refits remember; refuse it if the chain knows another."""
+        known = FIRST
+        for event in events:
+            known = event.content.get("memory", known)
+        if known != (digest_of(found) if found else FIRST):
+            raise BookError(f"book {self.path}: what refits remember is not what was written")
+        return found
+
     def _checked(self, writer: Writer) -> Account:
-        counter.compare(self.path, writer.events)
+        counter.compare(self.path, counter.read(self.path), writer.events)
         account = account_of(writer.events)
         if account.terms != self.terms:
             raise BookError(f"book {self.path} was exchanged for another one while it was in use")
@@ -229,3 +238,25 @@ class Book:
         room = min(account.left + ROUNDING * terms.limit, years + ROUNDING * terms.yearly_limit)
         if not cost <= room:
             raise refusal(str(self.path), account, cost, budget, years)
+
+
+def _advance(store: Store) -> None:
+    """Bring the counter up to the book, while nobody else writes: else it could go back."""
+    try:
+        with store.held() as last:
+            counter.advance(store.path, last)
+    except BookError as error:  # the events are written; only an old copy may pass unnoticed
+        warnings.warn(f"{error}, but for its counter", TacitWarning, stacklevel=3)
+
+
+def _warn_of_clock(path: Path, event: Event) -> None:
+    """Say so if the clock is behind the book: what it showed stands in the event."""
+    showed = event.content.get("clock")
+    if showed is not None:
+        warnings.warn(
+            f"book {path}: the clock is behind the last event of the book, which is of {event.at}: "
+            "it was set back, or was ahead then. This fit is dated as that event, and a yearly "
+            "limit counts from there",
+            TacitWarning,
+            stacklevel=3,
+        )

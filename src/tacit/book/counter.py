@@ -2,6 +2,9 @@
 
 `people.book.count` holds the number of events and the last digest. A book with fewer events than
 its counter, or with another event at that number, is an old copy or one that went another way.
+
+A counter is never ahead of its book: it is read before the events that it is compared with, and
+written after them, while nobody else writes (`Store.held`).
 """
 
 import json
@@ -11,10 +14,11 @@ from pathlib import Path
 
 from tacit._atomic import write_durably
 from tacit._damaged import MALFORMED
-from tacit.book.events import Event
+from tacit.book.events import Event, Mark
 from tacit.errors import BookError, TacitWarning
 
-__all__ = ["advance", "compare", "counter_path"]
+__all__ = ["advance", "compare", "counter_path", "read"]
+
 
 _MOST = 4096  # bytes of a counter
 
@@ -25,9 +29,8 @@ def counter_path(book: Path) -> Path:
     return file.with_name(f"{file.name}.count")
 
 
-def compare(book: Path, events: Sequence[Event]) -> None:
-    """Refuse a book that its counter knows to have been further, or to have gone another way."""
-    found = _read(book)
+def compare(book: Path, found: Mark | None, events: Sequence[Event]) -> None:
+    """Refuse a book that was further once, or went another way; `found` was read before it."""
     if found is None:
         if len(events) > 1:
             warnings.warn(
@@ -50,11 +53,11 @@ def compare(book: Path, events: Sequence[Event]) -> None:
         )
 
 
-def advance(book: Path, last: Event) -> None:
-    """Write down how far the book has come; never back."""
-    found = _read(book)
-    if found is None or found[0] < last.number:
-        content = {"format": "tacit-book-counter/1", "count": last.number, "digest": last.digest}
+def advance(book: Path, last: Mark) -> None:
+    """Write down how far the book has come; never back. Only one process may do so at a time."""
+    found = read(book)
+    if found is None or found[0] < last[0]:
+        content = {"format": "tacit-book-counter/1", "count": last[0], "digest": last[1]}
         try:
             write_durably(counter_path(book), json.dumps(content).encode(), owner_only=True)
         except OSError as error:
@@ -66,7 +69,8 @@ def advance(book: Path, last: Event) -> None:
             )
 
 
-def _read(book: Path) -> tuple[int, str] | None:
+def read(book: Path) -> Mark | None:
+    """Return how far the book had come, as its counter knows; None if it has none."""
     path = counter_path(book)
     try:
         with path.open("rb") as file:

@@ -16,10 +16,12 @@ from typing import Any, NoReturn
 
 from tacit.errors import BookError
 
-__all__ = ["FIRST", "Event", "next_event", "now", "read_chain", "read_json"]
+__all__ = ["FIRST", "Event", "Mark", "next_event", "now", "read_chain", "read_json"]
 
 FIRST = "0" * 64
 """What stands in the place of the digest before the first event."""
+Mark = tuple[int, str]
+"""How far a book has come: the number of its last event, and the digest of that."""
 _LONGEST = 1 << 16  # characters of an event
 _MOST = 1_000_000  # events of a book
 

@@ -1,9 +1,12 @@
 """What refits remember, as bytes: noisy releases combined over time, which are public."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-__all__ = ["digest_of"]
+__all__ = ["Remember", "digest_of"]
+
+Remember = Callable[[Mapping[str, bytes]], dict[str, bytes]]
+"""From what is remembered when a refit ends, what is remembered from then on."""
 
 
 def digest_of(memory: Mapping[str, bytes]) -> str:

@@ -21,8 +21,8 @@ def merge(books: Sequence[Book], path: str | PathLike[str]) -> Book:
     happened: the book says so, and allows no other fit. What refits remember is not taken over: the
     releases of two series of refits are not of one series.
     """
-    if len(books) < 2:
-        raise ConfigError("give two books or more to merge")
+    if len({book.path.resolve() for book in books}) < 2:
+        raise ConfigError("give two books or more to merge, of different files")
     accounts = [book.account() for book in books]
     if len({account.terms.neighbours for account in accounts}) > 1:
         raise ConfigError("the books count for different relations; their costs cannot be added")

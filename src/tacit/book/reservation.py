@@ -16,6 +16,7 @@ from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Entry, Ledger
 from tacit.accounting.release import ReleaseKind
 from tacit.book.account import Account, FitRecord, Terms, total_cost
+from tacit.book.memory import Remember
 from tacit.errors import BookError, CheckpointError, PrivacyError
 
 __all__ = ["Reservation", "certificate_digest", "token_of", "write_token"]
@@ -30,7 +31,7 @@ class Keeper(Protocol):
 
     terms: Terms
 
-    def add(self, what: Mapping[str, Any], memory: dict[str, bytes] | None = None) -> None:
+    def add(self, what: Mapping[str, Any], memory: Remember | None = None) -> None:
         """Add an event, and what is remembered with it."""
         ...
 
@@ -52,7 +53,7 @@ class Reservation:
         self.budget = PrivacyBudget(record.epsilon, record.delta, book.terms.neighbours)
         self._ledger: Ledger | None = None
         self._ended = False
-        self.memory: dict[str, bytes] | None = None  # what a refit has to remember
+        self.memory: Remember | None = None  # what a refit has to remember
 
     @property
     def id(self) -> str:
@@ -136,7 +137,7 @@ class Reservation:
             f"{terms.delta:g} ({terms.neighbours.value}) allows all fits together"
         )
 
-    def _add(self, what: dict[str, Any], memory: dict[str, bytes] | None = None) -> None:
+    def _add(self, what: dict[str, Any], memory: Remember | None = None) -> None:
         self.book.add({**what, "fit": self.id}, memory)
 
 

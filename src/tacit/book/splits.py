@@ -14,7 +14,7 @@ from tacit.errors import ConfigError
 __all__ = ["FIRST_SHARE", "SPLITS", "PlannedRefit", "planned_refits", "shares_of_split"]
 
 SPLITS = ("first", "equal", "geometric")
-FIRST_SHARE = 0.3
+FIRST_SHARE = 0.15
 """Of the squared mu, for the first refit of the split "first"; the others have equal shares."""
 _FALL = 0.05  # of the split "geometric": each refit has so much less than the one before
 _MOST = 100_000
@@ -41,8 +41,8 @@ class PlannedRefit:
 def shares_of_split(split: str, refits: int) -> list[float]:
     """Return the shares of the squared mu; they add up to 1.
 
-    >>> [round(share, 3) for share in shares_of_split("first", 4)]
-    [0.3, 0.233, 0.233, 0.233]
+    >>> [round(share, 3) for share in shares_of_split("first", 11)][:3]
+    [0.15, 0.085, 0.085]
     """
     if split not in SPLITS:
         raise ConfigError(f"split={split!r}: expected one of {', '.join(SPLITS)}")

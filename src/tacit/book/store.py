@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit._atomic import sync_folder
-from tacit.book.events import Event, read_chain
+from tacit.book.events import Event, Mark, read_chain
 from tacit.errors import BookError, ConfigError
 
 __all__ = ["Store", "Writer"]
@@ -42,6 +42,10 @@ class Writer:
         """Add an event to the end."""
         self._connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?)", event.row())
         self.events.append(event)
+
+    def memory(self) -> dict[str, bytes]:
+        """Return what is remembered now, by name."""
+        return _memory(self._connection)
 
     def remember(self, memory: dict[str, bytes]) -> None:
         """Put this in the place of all that was remembered."""
@@ -90,10 +94,19 @@ class Store:
         with self._connected() as connection:
             return _events(connection)
 
-    def memory(self) -> dict[str, bytes]:
-        """Return what is remembered, by name."""
+    def memory(self) -> tuple[dict[str, bytes], list[Event]]:
+        """Return what is remembered, by name, and the events of the same moment."""
         with self._connected() as connection:
-            return dict(connection.execute("SELECT name, content FROM memory ORDER BY name"))
+            connection.execute("BEGIN")
+            return _memory(connection), _events(connection)
+
+    @contextmanager
+    def held(self) -> Iterator[Mark]:
+        """Keep everyone else from writing; give how far the book has come by then."""
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            last = "SELECT number, digest FROM events ORDER BY number DESC LIMIT 1"
+            yield connection.execute(last).fetchone()
 
     def check(self) -> None:
         """Let SQLite look at every page of the file."""
@@ -138,7 +151,13 @@ def _check_file(path: Path) -> None:
     try:
         if not path.is_file():
             raise ConfigError(f"book {path}: there is no such file; `tacit book new` makes one")
-        if path.stat().st_size > _LARGEST:
+        state = path.stat()
+        if state.st_nlink > 1:
+            raise BookError(
+                f"book {path} has {state.st_nlink} names (hard links), and each name would have a "
+                "counter and a log of its own; remove the others, and copy the file for a backup"
+            )
+        if state.st_size > _LARGEST:
             raise BookError(f"book {path} is larger than a book may be ({_LARGEST >> 30} GiB)")
         with path.open("rb") as file:
             head = file.read(100)
@@ -186,6 +205,10 @@ def _events(connection: sqlite3.Connection) -> list[Event]:
         raise BookError("it has more or longer events than a book may have")
     rows: Iterator[tuple[Any, ...]] = connection.execute("SELECT * FROM events ORDER BY number")
     return read_chain(rows)
+
+
+def _memory(connection: sqlite3.Connection) -> dict[str, bytes]:
+    return dict(connection.execute("SELECT name, content FROM memory ORDER BY name"))
 
 
 def _unusable(path: Path, error: Exception) -> BookError:

@@ -1,6 +1,7 @@
 """tacit book: the lifetime budget of one population: open, show, plan, export, verify, merge."""
 
 import json
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,7 +88,7 @@ def plan(
         float, typer.Option(help="The probability that epsilon may be exceeded.")
     ] = 1e-6,
     split: Annotated[
-        str, typer.Option(help="first (30 % at first, then equal), equal or geometric.")
+        str, typer.Option(help="first (15 % at first, then equal), equal or geometric.")
     ] = "first",
     half_life: Annotated[
         float | None,
@@ -135,13 +136,23 @@ def _to_divide(
     """Return epsilon, delta and the relation of what is planned."""
     from tacit.accounting.budget import Neighbours
     from tacit.book import Book
+    from tacit.book.refusal import down
+    from tacit.errors import TacitWarning
 
     if book is None:
         if epsilon is None:
             raise ConfigError("give --epsilon E, or a BOOK whose rest is planned")
         return epsilon, delta, Neighbours.REPLACE
     opened = Book(book)
-    total = opened.left_epsilon if epsilon is None else epsilon
+    left = opened.left_epsilon
+    total = left if epsilon is None else epsilon
+    if total > left:
+        warnings.warn(
+            f"{book} has epsilon {down(left)} left, so a plan of epsilon {total:g} would "
+            "be refused on the way; leave --epsilon out to plan what is left",
+            TacitWarning,
+            stacklevel=2,
+        )
     return total, opened.delta, opened.neighbours
 
 

@@ -20,7 +20,7 @@ from tacit._damaged import MALFORMED, UNSOUND
 from tacit.errors import BookError
 from tacit.estimation.drift import MOST_SEEN, combined, drift_variance, gain
 
-__all__ = ["Memory", "Track"]
+__all__ = ["Drawn", "Memory", "Track"]
 
 Floats = NDArray[np.float64]
 _SAMPLE = 4096  # entries that the drift is estimated from
@@ -28,6 +28,7 @@ _LAG = 12.0  # times as bad as noise: what lags behind goes on in the direction 
 _OLD = 0.5  # of the precision of the releases of the best-known item
 _MUCH_GONE = 1.5  # times as many items as there are now: those that left are forgotten
 _FORMAT = "tacit-memory/3"
+_SETTINGS = "algorithm", "rating_range"
 
 
 @dataclass
@@ -100,16 +101,19 @@ class Track:
         return values, variances
 
     def refine(self, ids: list[Any], release: Floats, noise: float) -> None:
-        """Take in a second release of the same time, of items that were in the first one."""
+        """Take in a second release of the same time."""
+        self._grow(ids)
         index = self._index(ids)
         self.values[index], self.variances[index] = combined(
             self.values[index], self.variances[index], release, noise
         )
         self.precisions[self._at(ids)] += 1.0 / max(noise, 1e-300)
         self._look(ids, release, noise)
+        if len(self.noises) < 2:
+            return
         before, last = self.noises[-2:]
         both, less = combined(self.seen[-2], np.asarray(before), self.seen[-1], last)
-        self.seen = np.vstack([self.seen[:-2], both[None]])
+        self.seen = np.vstack([self.seen[:-2], both[None]])  # nan: in one of them only
         self.stretched, self.noises = self.stretched[:-1], [*self.noises[:-2], float(less)]
 
     def resize(
@@ -264,8 +268,25 @@ class Track:
         return track
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A release as it was drawn: per person, with the variance of its noise, in its frame."""
+
+    name: str
+    axes: int
+    frame: dict[str, Any]
+    ids: list[Any]
+    values: Floats
+    noise: float
+
+
 class Memory:
-    """All tracks of a book, and what the fits were that they are of."""
+    """All tracks of a book, and what the fits were that they are of.
+
+    Attributes:
+        about: the settings of the refits, what they have spent, and where the series began.
+        drawn: what was released since it was read; it is not written.
+    """
 
     def __init__(self, content: Mapping[str, bytes]) -> None:
         """Read what a book holds."""
@@ -277,6 +298,24 @@ class Memory:
         self.tracks = {
             name: Track.from_bytes(each) for name, each in content.items() if name != "about"
         }
+        self.drawn: list[Drawn] = []
+
+    def drew(
+        self,
+        name: str,
+        axes: int,
+        frame: dict[str, Any],
+        ids: list[Any],
+        each: Floats,
+        noise: float,
+    ) -> None:
+        """Note a release of this refit, in case another one is written meanwhile."""
+        self.drawn.append(Drawn(name, axes, dict(frame), list(ids), each.copy(), noise))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What all refits that are combined must have in common; empty if there were none."""
+        return {name: self.about[name] for name in _SETTINGS if name in self.about}
 
     @property
     def kept(self) -> float:

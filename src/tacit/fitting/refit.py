@@ -10,7 +10,7 @@ from tacit.accounting.budget import PrivacyBudget, epsilon_of
 from tacit.accounting.ledger import Ledger
 from tacit.algorithms import Algorithm, Facts, LatentFactors, Moments, algorithm_from
 from tacit.book import Book, Reservation
-from tacit.book.memory import digest_of
+from tacit.book.memory import Remember, digest_of
 from tacit.data.store import RatingsOrStore
 from tacit.engines.base import Engine
 from tacit.errors import BookError, ConfigError
@@ -24,6 +24,7 @@ from tacit.fitting.fit import (
     run_plan,
     settings_of,
 )
+from tacit.fitting.joining import joined
 from tacit.fitting.memory import Memory
 from tacit.fitting.provenance import given_settings
 from tacit.fitting.remembering import Remembering
@@ -44,6 +45,7 @@ class Refit:
     content: Mapping[str, bytes]
     reservation: Reservation
     lifetime: PrivacyBudget
+    forget: bool = False
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -64,15 +66,30 @@ class Refit:
 
         def run(context: FitContext) -> Outcome:
             self._compare(memory, context.ratings)
+            memory.about.setdefault("began", self.reservation.record.event[0])
             horizon = min(max(self.lifetime.mu**2 / mine, 1.0), _FORESEEN)
             ids = context.ratings.catalogue.ids.to_list()
             mechanism = Remembering(context.mechanism.within(ledger), memory, ids, horizon)
             rule = self.algorithm.run(mechanism, planned)
             memory.about["spent"] = together
-            self.reservation.memory = memory.to_bytes()
+            self.reservation.memory = self._remember(memory, earlier, mine)
             return replace(Outcome.of(rule, self.algorithm, planned), earlier=earlier)
 
         return run
+
+    def _remember(self, memory: Memory, earlier: float, mine: float) -> Remember:
+        """Return what to write: what this refit knows, and what another has written meanwhile.
+
+        A refit that begins anew begins anew.
+        """
+        content, begun = memory.to_bytes(), digest_of(self.content)
+
+        def remembered(written: Mapping[str, bytes]) -> dict[str, bytes]:
+            if self.forget or digest_of(written) == begun:
+                return content
+            return joined(memory, earlier, mine, written).to_bytes()
+
+        return remembered
 
     def _compare(self, memory: Memory, ratings: RatingsOrStore) -> None:
         """Refuse to combine releases of fits with other settings."""
@@ -80,13 +97,12 @@ class Refit:
             "algorithm": {k: v for k, v in settings_of(self.algorithm).items() if v is not None},
             "rating_range": [float(end) for end in ratings.rating_range],
         }
-        spent = memory.about.pop("spent", 0.0)
-        if memory.about and memory.about != about:
+        if memory.settings and memory.settings != about:
             raise ConfigError(
                 "the book remembers refits with other settings of the algorithm, or another rating "
                 "range; give the same, or begin anew with forget=True (--forget)"
             )
-        memory.about = about | {"spent": spent}
+        memory.about |= about
 
     def _budget_of(self, cost: float) -> PrivacyBudget:
         """Return the budget of a squared mu, at the delta and for the relation of the book."""
@@ -140,7 +156,7 @@ def refit(
         if reservation is None or not isinstance(reservation.book, Book):
             raise BookError("a refit needs a book")
         content = {} if forget else reservation.book.memory()
-        plan = Refit(chosen, given, content, reservation, lifetime)
+        plan = Refit(chosen, given, content, reservation, lifetime, forget)
         return run_plan(ratings, plan, budget, engine, replace(options, book=reservation))
 
 

@@ -22,8 +22,8 @@ from tacit.accounting.budget import Sensitivity
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
 from tacit.estimation.popularity import follow_popularity
+from tacit.fitting.joining import turn_track
 from tacit.fitting.memory import Memory, Track
-from tacit.fitting.turning import turn_between, turned
 from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.statistic import Statistic
 from tacit.trusted.statistics import ItemCounts
@@ -32,7 +32,6 @@ __all__ = ["REMEMBERED", "Remembering"]
 
 Floats = NDArray[np.float64]
 _CLOSE = 0.15  # a norm that is so near to that of the frame is that of the frame
-_COMMON = 0.5  # of the items must be the same for factors to be compared
 _RARE = 0.1  # of the mean weight of items: what changes below it does not count
 _LEGIBLE = 0.1  # of the users: noise in the weight of a class of people, to have classes
 REMEMBERED = {
@@ -101,7 +100,9 @@ class Remembering(Mechanism):
             track = Track.start(axes, frame, ids, drawn.shape)
             self._memory.tracks[name] = track
         self._resize(release.kind, track, ids)
-        values, variances = track.add(ids, drawn / self._users, (sd / self._users) ** 2)
+        each, noise = drawn / self._users, (sd / self._users) ** 2
+        values, variances = track.add(ids, each, noise)
+        self._memory.drew(name, axes, frame, ids, each, noise)
         usual = track.stated(ids, variances)
         self._made[release.name] = self._users * math.sqrt(usual)
         even = np.sqrt(usual / np.maximum(variances, max(usual, 1e-300)))
@@ -200,8 +201,9 @@ class Remembering(Mechanism):
         if self._looked_at(release):
             sd = super().noise_sd(release, statistic.sensitivity)
             drawn = super().release(release, statistic)
-            track = self._memory.tracks[_name(release)]
-            track.refine(ids, drawn / self._users, (sd / self._users) ** 2)
+            each, noise = drawn / self._users, (sd / self._users) ** 2
+            self._memory.tracks[_name(release)].refine(ids, each, noise)
+            self._memory.drew(_name(release), 2, {}, ids, each, noise)
             self._made[release.name] = sd
             return drawn
         found = self._together(release, statistic, ids, {})
@@ -221,9 +223,13 @@ class Remembering(Mechanism):
         told = self.noise_sd(release, statistic.sensitivity)
         drawn = super().release(release, statistic)
         model, track = statistic.model, self._memory.tracks.get(release.name)
-        here = model.choice, model.factors
+        here = {
+            "ids": [str(each) for each in self._ids],
+            "choice": model.choice.tolist(), "factors": model.factors.tolist(),
+        }  # fmt: skip
         noise = (sd / self._users) ** 2 / 2
-        if track is not None and not self._turn(track, here):
+        self._memory.drew(release.name, 0, here, [], drawn / self._users, noise)
+        if track is not None and not turn_track(track, here):
             track, drawn = None, drawn * (told / sd)  # as much noise as was told, and less to see
             self._made[release.name] = told
         if track is None:
@@ -237,23 +243,8 @@ class Remembering(Mechanism):
             values, variances = track.add([], drawn / self._users, noise)
             self._made[release.name] = self._users * math.sqrt(2.0 * track.stated([], variances))
             found = self._users * values
-        keys = [str(each) for each in self._ids]
-        track.frame |= {"ids": keys, "choice": here[0].tolist(), "factors": here[1].tolist()}
+        track.frame |= here
         return np.asarray(found)
-
-    def _turn(self, track: Track, here: tuple[Floats, Floats]) -> bool:
-        """Bring a track to the factors of today; False if it has others, or more of them."""
-        where = {key: at for at, key in enumerate(track.frame["ids"])}
-        both = [(where[key], at) for at, key in enumerate(map(str, self._ids)) if key in where]
-        old = np.array(track.frame["choice"]), np.array(track.frame["factors"])
-        alike = all(one.shape[1:] == two.shape[1:] for one, two in zip(old, here, strict=True))
-        whole = track.seen.shape[1] == track.values.size
-        if not (alike and whole and len(both) >= _COMMON * max(len(where), len(self._ids))):
-            return False
-        before, now = np.array(both).T
-        turn = turn_between((old[0][before], old[1][before]), (here[0][now], here[1][now]))
-        track.values, track.seen = turned(track.values, turn), turned(track.seen, turn)
-        return True
 
     def _frame(self, release: Release, bounds: Any) -> dict[str, Any]:
         """Return the frame of earlier releases, or a new one if rows have become longer or shorter.
