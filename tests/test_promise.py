@@ -378,6 +378,8 @@ class TestNumbersThatArePrinted:
             page = tmp_path / f"{epsilon}.html"
             write_report(page, model=model, accuracies=[], person={}, recommendations=[])
             assert f"<b>{epsilon!r}</b>" in page.read_text()
+            beyond = rounded_up(epsilon) if epsilon < 1.0001 else "1.00041"
+            assert not any(beyond in text for text in (said, page.read_text()))
 
 
 class TestNoiseThatIsNotWhatItShouldBe:

@@ -185,7 +185,7 @@ def _promise_facts(certificate: Mapping[str, Any]) -> str:
         "Epsilon recomputed": "exact_epsilon",
     }
     rows = {label: certificate.get(key) for label, key in named.items()}
-    claimed = certificate.get("epsilon")
+    claimed = certificate.get("epsilon") or 0.0
     for cost, written in (
         ("Total cost (mu)", rounded_up),
         ("Epsilon recomputed", lambda found: recomputed(found, claimed)),
