@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tacit
+from tacit.accounting.promise import rounded_down, rounded_up
 from tacit.reporting.card import MARK, model_card
 from tests.conftest import ratings_for
 from tests.test_cli import Shell
@@ -42,7 +43,8 @@ def test_it_says_what_the_certificate_says(model: tacit.Model) -> None:
     for sentence in model.certificate.promise():
         assert sentence.split("; ")[0] in card
     for entry in model.certificate.releases:
-        assert f"| {entry.name} | {entry.sensitivity:.6g} | {entry.noise_sd:.6g} |" in card
+        drawn = f"{rounded_up(entry.sensitivity)} | {rounded_down(entry.noise_sd)}"
+        assert f"| {entry.name} | {drawn} |" in card
     assert "does not hold" not in card
 
 

@@ -4,6 +4,7 @@ import json
 import math
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ import pytest
 
 import tacit
 from tacit.accounting.budget import epsilon_of, mu_of
-from tacit.accounting.certificate import Certificate
+from tacit.accounting.certificate import IDEALISED, Certificate
 from tacit.accounting.ledger import Entry
 from tacit.accounting.promise import (
     Grade,
     grade_of,
     percent,
     promise,
+    recomputed,
+    rounded_down,
     rounded_up,
     two_lists,
     weakness,
@@ -31,6 +34,7 @@ from tests.conftest import named, ratings_for
 from tests.test_model_file import rewritten
 
 RELATIONS = ("replace", "add_remove")
+OLD = Path(__file__).parent / "old_models"
 
 
 def budget_of(epsilon: float, relation: str = "replace", delta: float = 1e-6) -> Any:
@@ -313,6 +317,46 @@ class TestNumbersThatArePrinted:
         assert "noise sd 3, mu 0.3334\n" in text
         assert "mu = 0.333334, which is epsilon = " in text
 
+    @pytest.mark.parametrize("digits", [4, 6])
+    def test_noise_is_rounded_down_and_not_far(self, digits: int) -> None:
+        for sd in [*np.geomspace(1e-9, 1e9, 400), 9.99996, 99999.96, 10.0, 1e-5]:
+            said = float(rounded_down(float(sd), digits))
+            assert sd * (1 - 10.0 ** (1 - digits)) <= said <= sd, sd
+        assert [rounded_down(sd) for sd in (0.0, math.inf, 4.25)] == ["0", "inf", "4.25"]
+
+    def test_an_epsilon_within_its_claim_is_not_printed_beyond_it(self) -> None:
+        """1.0000004 was claimed, and verify said: holds, the releases give epsilon 1.00001."""
+        for claimed in (1.0000004, 0.1 + 0.2, 1 / 3, 1e-9, 4.0, 8.123456789):
+            for found in (claimed, np.nextafter(claimed, 0), claimed * (1 - 1e-11), claimed / 2):
+                assert found <= float(recomputed(found, claimed)) <= claimed
+        assert recomputed(math.pi, 1.0) == rounded_up(math.pi) == "3.1416"
+        assert recomputed(math.inf, 1.0) == "inf"
+        text = certificate_of(1.0000004).text()
+        assert "which is epsilon = 1.0000004 at this delta" in text
+        assert "1.00001" not in text
+
+    def test_a_certificate_states_bounds_and_noise_to_the_safe_side(self) -> None:
+        model = tacit.load(OLD / "moments.tacit")
+        entry = Entry(named("a sum"), math.sqrt(2), 11.56109999)
+        certificate = Certificate(budget_of(2.0), (entry,), {})
+        assert "sensitivity 1.41422, noise sd 11.561," in certificate.text()
+        card = model_card(replace(model, certificate=certificate, releases=1), "A model")
+        assert "| 1.41422 | 11.561 |" in card
+
+    def test_info_shows_a_promise_to_its_last_digit(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model = replace(tacit.load(OLD / "moments.tacit"), certificate=certificate_of(1.0000004))
+        for certificate, said in ((certificate_of(1.0000004), "1.0000004"), (None, "none")):
+            given = certificate or Certificate(None, (), {}, "exact", ("a reason",))
+            path = tmp_path / f"{said}.tacit"
+            replace(model, certificate=given).save(path)
+            monkeypatch.setattr(sys, "argv", ["tacit", "info", str(path)])
+            with pytest.raises(SystemExit):
+                main()
+            lines = capsys.readouterr().out.splitlines()
+            assert next(line.split() for line in lines if line.startswith("epsilon"))[-1] == said
+
     def test_no_page_says_a_smaller_epsilon(
         self,
         tmp_path: Path,
@@ -334,3 +378,29 @@ class TestNumbersThatArePrinted:
             page = tmp_path / f"{epsilon}.html"
             write_report(page, model=model, accuracies=[], person={}, recommendations=[])
             assert f"<b>{epsilon!r}</b>" in page.read_text()
+            beyond = rounded_up(epsilon) if epsilon < 1.0001 else "1.00041"
+            assert not any(beyond in text for text in (said, page.read_text()))
+
+
+class TestNoiseThatIsNotWhatItShouldBe:
+    """A certificate says of noise from a seed, or in floating point, what it is."""
+
+    def test_a_seed_is_not_the_systems_generator(self) -> None:
+        """Beneath NOT PRIVATE stood: from the operating system's cryptographic generator."""
+        model = tacit.fit(ratings_for(0), tacit.SVD(rank=1), epsilon=1.0, noise_seed_unsafe=1)
+        text = model.certificate.text()
+        assert "operating system" not in text
+        assert "an exact Gaussian on their grid, from a seed" in text
+        assert "operating system's cryptographic generator" in certificate_of(1.0).text()
+
+    def test_idealised_noise_is_not_private_whatever_a_file_says(self) -> None:
+        """A file that was edited to say "private" beside "idealised" was private, and verified."""
+        content = certificate_of(1.0).to_json()
+        assert Certificate.from_json(content).verify().holds
+        edited = Certificate.from_json({**content, "numerics": "idealised"})
+        assert not edited.private
+        assert edited.text().startswith("NOT PRIVATE")
+        assert edited.reasons_not_private == (IDEALISED,)
+        assert not edited.verify().holds
+        again = Certificate.from_json(edited.to_json())
+        assert again.to_json() == edited.to_json()

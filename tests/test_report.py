@@ -8,7 +8,7 @@ import pytest
 from tacit.accounting.budget import PrivacyBudget, Sensitivity
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Ledger
-from tacit.accounting.promise import rounded_up
+from tacit.accounting.promise import rounded_down, rounded_up
 from tacit.data.catalogue import Catalogue
 from tacit.evaluation import (
     Accuracy,
@@ -152,7 +152,8 @@ def test_the_promise_is_told_in_full(page):
 def test_every_release_is_listed_with_its_cost(page):
     certificate = model_of(PrivacyBudget(epsilon=1.25, delta=1e-6)).certificate
     for entry in certificate.releases:
-        row = f"{entry.name} {entry.sensitivity:.4g} {entry.noise_sd:.4g} {rounded_up(entry.mu, 4)}"
+        drawn = f"{rounded_up(entry.sensitivity, 4)} {rounded_down(entry.noise_sd, 4)}"
+        row = f"{entry.name} {drawn} {rounded_up(entry.mu, 4)}"
         assert row in page.words
     assert f"(costs add as squares) {rounded_up(certificate.mu, 4)}" in page.words
     assert "catalogue a <public> file" in page.words

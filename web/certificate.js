@@ -1,6 +1,6 @@
 // The certificate of a model, in plain words.
 
-import { roundedUp } from "./promise.js";
+import { recomputed, roundedDown, roundedUp } from "./promise.js";
 import { make } from "./view.js";
 
 /** @typedef {import("./tacit.js").Model} Model */
@@ -32,7 +32,7 @@ export function showCertificate(model) {
 function checkedWords(model) {
   const { holds, epsilon } = model.verify();
   if (epsilon === null) return "";
-  const found = Number.isFinite(epsilon) ? `epsilon ${roundedUp(epsilon, 6)}` : "no bound at all";
+  const found = Number.isFinite(epsilon) ? `epsilon ${recomputed(epsilon, model.certificate.epsilon)}` : "no bound at all";
   const claim = holds ? "which is within what it claims" : "and the certificate does not hold";
   return `Checked on this device: its ${model.certificate.releases.length} listed releases give ${found}, ${claim}.`;
 }
@@ -57,10 +57,10 @@ function pairs(facts) {
 /** @param {Record<string, any>[]} releases */
 function releaseRows(releases) {
   const head = ["Release", "Sensitivity", "Noise (sd)"].map((name) => make("th", { scope: "col" }, name));
-  const short = (value) => (typeof value === "number" ? value.toPrecision(4) : "–");
+  const written = (value, as) => (typeof value === "number" ? as(value, 4) : "–");
   /** The sum of earlier refits has a cost alone. */
   const drawn = (release) =>
-    release.kind === "earlier refits" ? ["–", "–"] : [short(release.sensitivity), short(release.noise_sd)];
+    release.kind === "earlier refits" ? ["–", "–"] : [written(release.sensitivity, roundedUp), written(release.noise_sd, roundedDown)];
   const rows = releases.map((release) =>
     make("tr", {}, ...[release.name ?? release.kind ?? "", ...drawn(release)].map(
       (cell) => make("td", {}, String(cell)),

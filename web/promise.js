@@ -17,6 +17,7 @@ const DEPENDS = {
   moderate: `This is a moderate promise: ${SEEN} depends on one person's ratings to a limited extent.`,
   weak: `This is a weak promise: ${SEEN} may depend on one person's ratings so much that an attacker can learn something about them.`,
 };
+const IDEALISED = "its noise was drawn in floating point, whose low bits can leak";
 const OTHERS = "other models fitted to the same ratings; their costs add up.";
 const OTHERS_OF_A_REFIT =
   "models fitted to the same ratings other than this refit and the earlier refits that it uses, which are counted in epsilon; the costs of others add up.";
@@ -32,6 +33,7 @@ export const costOf = (releases) =>
 export function inPlainWords(certificate) {
   const mu = costOf(certificate.releases);
   const reasons = certificate.not_private_because.map(String);
+  if (certificate.numerics === "idealised" && !reasons.includes(IDEALISED)) reasons.push(IDEALISED);
   const weak = certificate.epsilon === null ? "" : tooWeak(certificate, mu);
   if (weak && !reasons.includes(weak)) reasons.push(weak);
   const kept = certificate.epsilon !== null && reasons.length === 0;
@@ -116,9 +118,29 @@ export function percent(mu) {
 /** A cost with so many digits, rounded up: what is shown is never less than what it is. */
 export function roundedUp(value, digits) {
   const nearest = Number(value.toPrecision(digits));
-  if (!(nearest < value)) return shown(nearest);
+  return shown(nearest < value ? stepped(nearest, 1, value, digits) : nearest);
+}
+
+/** How much noise there is, with so many digits, rounded down. */
+export function roundedDown(value, digits) {
+  const nearest = Number(value.toPrecision(digits));
+  return shown(nearest > value ? stepped(nearest, -1, value, digits) : nearest);
+}
+
+/** What is nearest to a value with so many digits, one unit of its last digit further. */
+function stepped(nearest, by, value, digits) {
   const unit = 10 ** (digits - 1 - Math.floor(Math.log10(value)));
-  return shown(Number((nearest + 1 / unit).toPrecision(digits)));
+  return Number((nearest + by / unit).toPrecision(digits));
+}
+
+/** An epsilon that was found, rounded up; beyond the claim only if it is beyond it. */
+export function recomputed(epsilon, claimed) {
+  if (!(epsilon <= claimed)) return roundedUp(epsilon, 6);
+  for (let digits = 6; digits < 18; digits += 1) {
+    const text = roundedUp(epsilon, digits);
+    if (Number(text) <= claimed) return text;
+  }
+  return shown(epsilon);
 }
 
 /** A number as short as possible, and never as another number: as Python writes it. @param {number} value */

@@ -326,3 +326,15 @@ def test_all_looks_at_choices_are_remembered_as_one(tmp_path: Path) -> None:
 
 def _tracks(book: tacit.Book) -> dict[str, Track]:
     return dict(Memory(book.memory()).tracks)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.57, 0.577, 0.9999])
+def test_the_share_of_a_book_is_rounded_up(tmp_path: Path, epsilon: float) -> None:
+    """A certificate says "up to" so many percent; rounded to the nearest it was often less."""
+    place = tacit.Book.new(tmp_path / "book", epsilon=1.0000004)
+    with place.reserve(tacit.PrivacyBudget(epsilon)) as reservation:
+        line = reservation.public_line()
+    share = 100 * (mu_of(epsilon, 1e-6) / mu_of(1.0000004, 1e-6)) ** 2
+    said = float(line.split("up to ")[1].split(" %")[0])
+    assert share <= said <= share * 1.01
+    assert "epsilon = 1.0000004, delta = 1e-06" in line

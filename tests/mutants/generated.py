@@ -76,6 +76,7 @@ def changes_of(path: Path, file: str, kept: Path | None = None) -> list[Change]:
         return _made(source, file)
     place = kept / f"{sha256((source + file + str(EXCLUDED)).encode()).hexdigest()[:16]}.json"
     if not place.exists():
+        kept.mkdir(parents=True, exist_ok=True)
         place.write_text(json.dumps(_made(source, file)))
     return [Change(*each) for each in json.loads(place.read_text())]
 

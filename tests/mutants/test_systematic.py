@@ -69,6 +69,12 @@ def test_every_small_change_is_made_and_annotations_stay(module: ModuleType) -> 
     assert {change.line for change in changes if change.in_error} == {9}
 
 
+def test_a_fresh_clone_has_no_folder_for_them_yet(module: ModuleType, tmp_path: Path) -> None:
+    kept = tmp_path / "build" / "mutants"
+    first, again = (changes_of(place(module), "small_budget.py", kept) for _ in range(2))
+    assert first == again == changes_of(place(module), "small_budget.py")
+
+
 def mutate(module: ModuleType, new: str) -> bool:
     changes = changes_of(place(module), "small_budget.py")
     (change,) = [change for change in changes if change.new == new]

@@ -5,10 +5,12 @@ than its numbers give; Python does not repeat these, and neither does the page.
 """
 
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from safetensors.numpy import load_file, save
 
@@ -16,6 +18,7 @@ import tacit
 from tacit.accounting.budget import PrivacyBudget, epsilon_of
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Entry
+from tacit.accounting.promise import recomputed, rounded_down, rounded_up
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.models.digest import BLANK, sealed
 from tests.web.node import answers, needs_node
@@ -23,6 +26,7 @@ from tests.web.node import answers, needs_node
 pytestmark = needs_node
 
 OLD = Path(__file__).parents[1] / "old_models"
+PROMISE = Path(__file__).parents[2] / "web" / "promise.js"
 WORDS = ("private", "grade", "not_private_because", "promise")
 BUDGETS = [
     PrivacyBudget(epsilon, delta, neighbours)
@@ -109,3 +113,31 @@ def test_an_impossible_budget_is_refused(impossible: dict[str, Any], tmp_path: P
         tacit.load(file)
     [said] = answers(tmp_path, [{"file": str(file), "questions": []}])
     assert said["error"] == "ModelFileError"
+
+
+def test_numbers_are_rounded_as_in_python(tmp_path: Path) -> None:
+    """Costs and bounds up, noise down, and a recomputed epsilon never beyond a claim it keeps."""
+    rng = np.random.default_rng(1)
+    values = [*np.geomspace(1e-9, 1e9, 120).tolist(), 9.99996, 10.0, 1.0000004, 99999.96, 1 / 3]
+    claims = [value * (1 + 10.0 ** -rng.integers(3, 17)) for value in values] + [0.5]
+    script = tmp_path / "ask.mjs"
+    script.write_text(
+        f"import {{ recomputed, roundedDown, roundedUp }} from {json.dumps(str(PROMISE))};\n"
+        f"const values = {json.dumps(values)}, claims = {json.dumps(claims)};\n"
+        "const found = values.map((value, at) => [...[4, 6].flatMap((digits) => ["
+        "roundedUp(value, digits), roundedDown(value, digits)]), recomputed(value, claims[at])]);\n"
+        "process.stdout.write(JSON.stringify(found));\n"
+    )
+    done = subprocess.run(["node", str(script)], capture_output=True, text=True, check=True)
+    for value, claim, said in zip(values, claims, json.loads(done.stdout), strict=False):
+        wanted = [write(value, digits) for digits in (4, 6) for write in (rounded_up, rounded_down)]
+        assert list(map(float, said)) == list(map(float, [*wanted, recomputed(value, claim)]))
+
+
+def test_idealised_noise_is_not_private_whatever_a_file_says(tmp_path: Path) -> None:
+    file = stating(tmp_path, "edited", certificate_of(BUDGETS[0]), {"numerics": "idealised"})
+    (found,) = certificates(tmp_path, [file])
+    wanted = tacit.load(file).certificate.to_json()
+    assert {name: found[name] for name in WORDS} == {name: wanted[name] for name in WORDS}
+    assert not found["private"]
+    assert not found["verified"]["holds"]

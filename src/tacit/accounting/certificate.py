@@ -12,16 +12,30 @@ from typing import Any
 from tacit.accounting.budget import LARGEST_MU, Accounting, PrivacyBudget, epsilon_of
 from tacit.accounting.ledger import Entry, Ledger
 from tacit.accounting.old_certificate import release_of_name, sources_in_text
-from tacit.accounting.promise import Grade, grade_of, promise, rounded_up, shown, too_weak
+from tacit.accounting.promise import (
+    Grade,
+    grade_of,
+    promise,
+    recomputed,
+    rounded_down,
+    rounded_up,
+    shown,
+    too_weak,
+)
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError, TacitError
 
-__all__ = ["Certificate", "Method", "Verification"]
+__all__ = ["IDEALISED", "SEEDED", "Certificate", "Method", "Verification"]
+
+SEEDED = "its noise was drawn from a seed, which undoes it"
+IDEALISED = "its noise was drawn in floating point, whose low bits can leak"
+"""Why a model is not private that was made with such noise."""
 
 _FORMAT = "tacit-certificate/1"
 _RELATIVE = 1e-9
 _MOST = 1e140
 _UNIT = "user: all ratings of one person, together"
+_SEEDED_WORDS = "integer statistics, and an exact Gaussian on their grid, from a seed"
 _RELATION = {
     "replace": "one user's whole row is exchanged for any other row; the number of users is public",
     "add_remove": "one user's whole row is emptied or filled; the number of users is protected",
@@ -111,7 +125,9 @@ class Certificate:
     method: Method | None = None
 
     def __post_init__(self) -> None:
-        """Refuse to call something private whose numbers promise nothing to speak of."""
+        """Refuse to call something private whose numbers or noise promise nothing to speak of."""
+        if self.numerics == "idealised" and IDEALISED not in self.reasons_not_private:
+            object.__setattr__(self, "reasons_not_private", (*self.reasons_not_private, IDEALISED))
         reason = too_weak(self.budget, self.mu) if self.budget is not None else ""
         if reason and reason not in self.reasons_not_private:
             object.__setattr__(self, "reasons_not_private", (*self.reasons_not_private, reason))
@@ -293,7 +309,8 @@ def _entry_lines(releases: tuple[Entry, ...]) -> list[str]:
         name = first.name if first is last else f"{first.name} to {last.release.number}"
         cost = f"mu {rounded_up(first.mu, 4)}" if math.isfinite(first.mu) else "no noise"
         each = "" if first is last else " each"
-        facts = f"sensitivity {first.sensitivity:.6g}, noise sd {first.noise_sd:.6g}"
+        bound, noise = rounded_up(first.sensitivity), rounded_down(first.noise_sd)
+        facts = f"sensitivity {bound}, noise sd {noise}"
         if first.release.kind is ReleaseKind.EARLIER_REFITS:
             facts = "all of their releases that this model uses, together"
         lines.append(f"    {name}: {facts}, {cost}{each}")
@@ -308,9 +325,16 @@ def _fact_lines(certificate: Certificate, budget: PrivacyBudget) -> list[str]:
         f"  Delta:         {shown(budget.delta)}",
         f"  Accountant:    {_accountant(budget)}",
         f"  Total cost:    mu = {rounded_up(certificate.mu)}, which is epsilon = "
-        f"{rounded_up(certificate.exact_epsilon)} at this delta",
-        f"  Numerics:      {certificate.numerics}: {_NUMERICS[certificate.numerics]}",
+        f"{recomputed(certificate.exact_epsilon, budget.epsilon)} at this delta",
+        f"  Numerics:      {certificate.numerics}: {_numerics(certificate)}",
     ]
+
+
+def _numerics(certificate: Certificate) -> str:
+    """Say how noise was drawn; noise from a seed is not from the system's generator."""
+    if certificate.numerics == "exact" and SEEDED in certificate.reasons_not_private:
+        return _SEEDED_WORDS
+    return _NUMERICS[certificate.numerics]
 
 
 def _accountant(budget: PrivacyBudget) -> str:

@@ -7,7 +7,7 @@ reasons, are in docs/decisions/0019-words-that-fit-the-number.md.
 """
 
 import math
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ __all__ = [
     "grade_of",
     "percent",
     "promise",
+    "recomputed",
+    "rounded_down",
     "rounded_up",
     "shown",
     "too_weak",
@@ -129,11 +131,36 @@ def rounded_up(cost: float, digits: int = 6) -> str:
     >>> rounded_up(0.23671234), rounded_up(0.99999999), rounded_up(4.0), rounded_up(0.12341, 4)
     ('0.236713', '1', '4', '0.1235')
     """
-    if not math.isfinite(cost):
-        return shown(cost)
-    exact = Decimal(repr(cost))
+    return _rounded(cost, digits, ROUND_CEILING)
+
+
+def rounded_down(noise_sd: float, digits: int = 6) -> str:
+    """Write how much noise there is with so many digits, and never as more than it is.
+
+    >>> rounded_down(12.26199999), rounded_down(4.0), rounded_down(0.0)
+    ('12.2619', '4', '0')
+    """
+    return _rounded(noise_sd, digits, ROUND_FLOOR)
+
+
+def _rounded(value: float, digits: int, direction: str) -> str:
+    if not math.isfinite(value) or value == 0:
+        return shown(value)
+    exact = Decimal(repr(float(value)))
     unit = Decimal(f"1e{exact.adjusted() + 1 - digits}")
-    return shown(float(exact.quantize(unit, ROUND_CEILING)))
+    return shown(float(exact.quantize(unit, direction)))
+
+
+def recomputed(epsilon: float, claimed: float) -> str:
+    """Write an epsilon that was found, rounded up; beyond the claim only if it is beyond it.
+
+    >>> recomputed(1.00000037, 1.0000004), recomputed(0.99999999, 1.0), recomputed(3.14159265, 1.0)
+    ('1.0000004', '1', '3.1416')
+    """
+    if not epsilon <= claimed:
+        return rounded_up(epsilon)
+    texts = (rounded_up(epsilon, digits) for digits in range(6, 18))
+    return next((text for text in texts if float(text) <= claimed), shown(epsilon))
 
 
 def promise(budget: PrivacyBudget, mu: float, *, refit: bool = False) -> list[str]:

@@ -14,6 +14,7 @@ from tacit._damaged import MALFORMED
 from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Entry, Ledger
+from tacit.accounting.promise import rounded_up, shown
 from tacit.accounting.release import ReleaseKind
 from tacit.book.account import Account, FitRecord, Terms, total_cost
 from tacit.book.memory import Remember
@@ -133,8 +134,9 @@ class Reservation:
         part = 100 * self.record.reserved / terms.limit
         return (
             f"{self.record.kind} of the book {terms.population}, event {number} ({digest[:16]}): "
-            f"up to {part:.3g} % of the squared cost that epsilon = {terms.epsilon:g}, delta = "
-            f"{terms.delta:g} ({terms.neighbours.value}) allows all fits together"
+            f"up to {rounded_up(part, 3)} % of the squared cost that epsilon = "
+            f"{shown(terms.epsilon)}, delta = {shown(terms.delta)} "
+            f"({terms.neighbours.value}) allows all fits together"
         )
 
     def _add(self, what: dict[str, Any], memory: Remember | None = None) -> None:

@@ -40,11 +40,15 @@ def run(model: ModelPath, as_json: AsJson = False) -> None:
 
 
 def _text(name: str, value: object) -> str:
-    """Write a fact for a person."""
+    """Write a fact for a person; a promise to its last digit."""
+    from tacit.accounting.promise import shown
+
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
         return (" to " if name == "rating_range" else ", ").join(
-            f"{each:g}" if isinstance(each, float) else str(each) for each in value
+            shown(each) if isinstance(each, float) else str(each) for each in value
         ) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return shown(value) if isinstance(value, float) else str(value)

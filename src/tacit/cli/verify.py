@@ -141,14 +141,14 @@ def _arrays(model: "Model") -> str:
 
 def _claim(check: "Verification") -> str:
     """Say what epsilon was found, rounded up, and what is claimed, to its last digit."""
-    from tacit.accounting.promise import rounded_up, shown
+    from tacit.accounting.promise import recomputed, shown
 
     found, claimed = check.epsilon_recomputed or 0.0, check.epsilon_claimed or 0.0
-    return f"epsilon {rounded_up(found)}, and {shown(claimed)} is claimed"
+    return f"epsilon {recomputed(found, claimed)}, and {shown(claimed)} is claimed"
 
 
 def _epsilon(model: "Model", check: "Verification") -> str:
-    from tacit.accounting.promise import rounded_up, shown
+    from tacit.accounting.promise import recomputed, shown
 
     budget = model.certificate.budget
     if budget is None or check.epsilon_recomputed is None:
@@ -156,9 +156,9 @@ def _epsilon(model: "Model", check: "Verification") -> str:
     each = "sensitivity and noise of each release"
     if model.certificate.earlier is not None:
         each += " of this fit and the stated cost of earlier refits"
+    found = recomputed(check.epsilon_recomputed, budget.epsilon)
     return (
-        f"{rounded_up(check.epsilon_recomputed)} from {each}, at delta {shown(budget.delta)}; "
-        f"{shown(budget.epsilon)} is claimed"
+        f"{found} from {each}, at delta {shown(budget.delta)}; {shown(budget.epsilon)} is claimed"
     )
 
 

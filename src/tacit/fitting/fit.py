@@ -10,7 +10,7 @@ from tacit._blas import blas_for
 from tacit._resources import usable_cores
 from tacit._validate import Count, Range, check, path_of
 from tacit.accounting.budget import Neighbours, PrivacyBudget
-from tacit.accounting.certificate import Certificate, Method
+from tacit.accounting.certificate import IDEALISED, SEEDED, Certificate, Method
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release
 from tacit.algorithms import Algorithm, Facts, Interactions, LatentFactors, algorithm_from
@@ -334,9 +334,9 @@ def reasons_not_private(options: Options) -> tuple[str, ...]:
     """Return why a model with these options is not private; none if it is."""
     reasons = []
     if options.noise_seed_unsafe is not None:
-        reasons.append("its noise was drawn from a seed, which undoes it")
+        reasons.append(SEEDED)
     if options.numerics is Numerics.IDEALISED:
-        reasons.append("its noise was drawn in floating point, whose low bits can leak")
+        reasons.append(IDEALISED)
     return tuple(reasons)
 
 

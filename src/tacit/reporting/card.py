@@ -7,7 +7,7 @@ from typing import Any
 
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Entry
-from tacit.accounting.promise import rounded_up, shown
+from tacit.accounting.promise import rounded_down, rounded_up, shown
 from tacit.models import Model
 
 __all__ = ["MARK", "metadata", "model_card"]
@@ -102,7 +102,7 @@ def _drawn(entry: Entry, certificate: Certificate) -> tuple[str, str]:
     """Return sensitivity and noise of a release; the sum of earlier refits has a cost alone."""
     if entry is certificate.earlier:
         return "", ""
-    return f"{entry.sensitivity:.6g}", f"{entry.noise_sd:.6g}"
+    return rounded_up(entry.sensitivity), rounded_down(entry.noise_sd)
 
 
 def _use(model: Model) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from tacit._atomic import write_durably
 from tacit._outputs import Kind, Output, check_replaceable
-from tacit.accounting.promise import rounded_up, shown
+from tacit.accounting.promise import recomputed, rounded_down, rounded_up, shown
 from tacit.accounting.release import ReleaseKind
 from tacit.data.catalogue import Catalogue
 from tacit.evaluation.accuracy import Accuracy
@@ -185,8 +185,12 @@ def _promise_facts(certificate: Mapping[str, Any]) -> str:
         "Epsilon recomputed": "exact_epsilon",
     }
     rows = {label: certificate.get(key) for label, key in named.items()}
-    for cost in ("Total cost (mu)", "Epsilon recomputed"):
-        rows[cost] = number(rows[cost], rounded_up) if rows[cost] is not None else None
+    claimed = certificate.get("epsilon") or 0.0
+    for cost, written in (
+        ("Total cost (mu)", rounded_up),
+        ("Epsilon recomputed", lambda found: recomputed(found, claimed)),
+    ):
+        rows[cost] = number(rows[cost], written) if rows[cost] is not None else None
     rows["Neighbours"] = _RELATIONS.get(str(rows["Neighbours"]), rows["Neighbours"])
     rows["Algorithm"] = certificate.get("algorithm")
     settings = certificate.get("settings") or {}
@@ -350,7 +354,8 @@ def _drawn(release: Mapping[str, Any]) -> tuple[str, str]:
     """Show sensitivity and noise of a release; the sum of earlier refits has a cost alone."""
     if release.get("kind") == ReleaseKind.EARLIER_REFITS:
         return "", ""
-    return number(release["sensitivity"]), number(release["noise_sd"])
+    noise = number(release["noise_sd"], lambda sd: rounded_down(sd, 4))
+    return _cost(release["sensitivity"]), noise
 
 
 def _cost(mu: float | None) -> str:
