@@ -212,7 +212,8 @@ class TestShares:
         facts = Facts(400, RANGE, 20_000, tacit.PrivacyBudget(1.0))
         moments = tacit.Moments()
         left = 1.0 - moments.spread_share - moments.weight_share - moments.effect_share
-        assert shares_of(facts).covariance > 0.85 * left
+        shares = shares_of(facts)
+        assert shares.covariance + shares.more_covariance > 0.8 * left
 
     def test_where_nothing_can_be_read_item_means_have_most_of_it(self) -> None:
         shares = shares_of(Facts(400, RANGE, 500, tacit.PrivacyBudget(0.1)))

@@ -3,6 +3,7 @@
 import itertools
 import math
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,16 @@ from tacit import PrivacyBudget, PrivacyError
 from tacit.accounting.budget import Sensitivity
 from tacit.accounting.ledger import Ledger
 from tacit.algorithms.base import Facts
-from tacit.algorithms.latent_shares import by_density, shares_of, with_choices
+from tacit.algorithms.latent_shares import (
+    NOTHING,
+    by_density,
+    shares_of,
+    with_choices,
+    without_covariance,
+)
+from tacit.estimation import latent
 from tacit.estimation.cooccurrence import CoRatings
+from tacit.evaluation import evaluate, split
 from tests.conftest import named, ratings_for
 
 BOUND = Sensitivity(add_remove=1.0, replace=2.0)
@@ -111,6 +120,82 @@ def test_choices_are_looked_at_again_only_if_they_tell_of_taste(
     assert names.index("co-occurrences 1") < names.index("covariance 1")
     assert model.certificate.exact_epsilon == pytest.approx(1.0, rel=1e-8)
     assert model.certificate.exact_epsilon <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize(("epsilon", "twice"), [(0.01, True), (1.0, True), (50.0, False)])
+def test_the_covariance_is_parted_where_its_factors_may_be_out_of_reach(
+    epsilon: float, twice: bool
+) -> None:
+    facts = Facts(100, (1.0, 5.0), 3000, tacit.PrivacyBudget(epsilon))
+    shares = shares_of(facts)
+    assert (shares.more_covariance > shares.covariance) == twice
+    assert (shares.more_covariance == NOTHING) != twice
+    paper = replace(facts, budget=tacit.PrivacyBudget(min(epsilon, 20.0), accounting="paper"))
+    assert shares_of(paper).more_covariance == NOTHING
+    rest = without_covariance(shares)
+    assert sum(rest) == pytest.approx(1.0)
+    assert rest.more_covariance == NOTHING
+    assert rest.steps >= shares.steps
+
+
+def groups(loading: float, users: int = 6000, items: int = 60, each: int = 10) -> tacit.Ratings:
+    """Two groups choose other items, mostly, and like other ones of them."""
+    rng = np.random.default_rng(3)
+    group, side = rng.integers(0, 2, users), np.arange(items) % 2
+    odds = np.where(side == group[:, None], 8.0, 1.0)
+    chosen = np.argsort(-np.log(rng.random((users, items))) / odds, axis=1)[:, :each]
+    sign = np.where(rng.random(items) < 0.5, 1.0, -1.0)[chosen] * (1 - 2 * group[:, None])
+    values = np.rint(3 + loading * sign + rng.standard_normal((users, each)))
+    return tacit.Ratings.from_arrays(
+        np.repeat(np.arange(users), each), chosen.ravel(), np.clip(values, 1, 5).ravel(),
+        rating_range=(1.0, 5.0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("loading", "found", "epsilon", "neighbours"),
+    [(0.0, False, 1.0, "replace"), (1.0, True, 1.0, "replace"), (1.0, False, 0.1, "add_remove")],
+)
+def test_the_covariance_is_looked_at_again_only_if_it_has_factors(
+    loading: float, found: bool, epsilon: float, neighbours: str
+) -> None:
+    """What the second look would have cost goes to the rounds; nothing is left, nothing is more."""
+    model = tacit.fit(
+        groups(loading), tacit.LatentFactors(), epsilon=epsilon, neighbours=neighbours,
+        noise_seed_unsafe=1,
+    )  # fmt: skip
+    spent = {entry.name: entry.mu**2 for entry in model.certificate.releases}
+    assert ("covariance 2" in spent) == found
+    if found:
+        assert spent["covariance 2"] > 2 * spent["covariance 1"]
+    else:
+        assert spent["gradient 1"] + spent["gradient 2"] > spent["covariance 1"]
+    assert model.certificate.exact_epsilon == pytest.approx(epsilon, rel=1e-7)
+    assert model.certificate.exact_epsilon <= epsilon * (1 + 1e-9)
+
+
+def test_choices_start_factors_that_the_covariance_cannot_show(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """How ratings go with choice has far fewer numbers than their covariance."""
+    train, test = split(groups(0.3), 0.2, np.random.default_rng(0))
+
+    def error() -> tuple[int, float]:
+        model = tacit.fit(train, tacit.LatentFactors(), epsilon=2.0, noise_seed_unsafe=0)
+        assert "covariance 2" not in [entry.name for entry in model.certificate.releases]
+        return model.rule.factors.shape[1] - 1, evaluate(model, train, test).rmse
+
+    found, with_them = error()
+    monkeypatch.setattr(latent, "_FROM_CHOICE", 0)
+    none, without = error()
+    assert (found, none) == (1, 0)
+    assert with_them < without - 0.002
+
+
+def test_factors_of_which_ratings_tell_nothing_are_left_out() -> None:
+    model = tacit.fit(groups(0.0), tacit.LatentFactors(), epsilon=0.5, noise_seed_unsafe=1)
+    assert model.rule.choice_factors.shape[1] == 2
+    assert model.rule.factors.shape[1] == model.rule.prior.shape[1] == 1
 
 
 def test_ratings_of_all_items_can_be_fitted() -> None:

@@ -153,7 +153,7 @@ def test_damaged_and_hostile_files_are_an_error_and_nothing_worse(
 def test_other_files_are_no_books(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "b"
     path.write_bytes(content)
-    with pytest.raises(tacit.BookError, match="not a book"):
+    with pytest.raises(tacit.BookError, match="no book of tacit"):
         tacit.Book(path)
     with pytest.raises(tacit.ConfigError, match="no such file"):
         tacit.Book(tmp_path)

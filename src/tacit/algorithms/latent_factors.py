@@ -11,12 +11,19 @@ from tacit._validate import Count, Range, Seed, Validated
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
-from tacit.algorithms.latent_shares import Shares, by_density, shares_of, with_choices
+from tacit.algorithms.latent_shares import (
+    NOTHING,
+    Shares,
+    by_density,
+    shares_of,
+    with_choices,
+    without_covariance,
+)
 from tacit.algorithms.moments import MOMENT, Learned, Moments
 from tacit.algorithms.preparation import default_ridge, public_settings
 from tacit.estimation.choice import ChoiceFactors, choice_factors
 from tacit.estimation.cooccurrence import CoRatings
-from tacit.estimation.drift import combined
+from tacit.estimation.drift import averaged
 from tacit.estimation.item_estimates import ItemEstimates, from_equations, from_gradients, moved
 from tacit.estimation.latent import (
     FactorMoments,
@@ -24,6 +31,7 @@ from tacit.estimation.latent import (
     choice_step,
     equations_step,
     expected_norm,
+    from_choice,
     gradient_step,
     initial_variances,
     newton_step,
@@ -45,6 +53,7 @@ Step = Literal["auto", "gradient", "equations"]
 
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _MORE_PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (2,))
+_MORE_MOMENT = Release(ReleaseKind.COVARIANCE, (2,))
 _WORTH = 0.1, 0.01  # a second look: of the first one's share, and of the budget
 _ROUNDS = {"gradient": 2, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
@@ -127,6 +136,9 @@ class LatentFactors(Validated):
         """Reserve the start, both releases of co-occurrences, and those of all rounds."""
         shares = shares_of(facts)
         self._moments(shares).reserve_with(ledger, facts, shares.covariance)
+        if facts.budget is not None:
+            more = shares.more_covariance
+            ledger.reserve(_MORE_MOMENT, outer_product(1.0), more, scaled=True)
         pairs = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0)
         ledger.reserve(_PAIRS, pairs.sensitivity, shares.choice, scaled=True)
         if facts.budget is not None:
@@ -141,11 +153,11 @@ class LatentFactors(Validated):
         """Make the releases; users solve on the factors that come out."""
         state = self._start(mechanism, facts)
         by = self._by_equations if self._form(facts) == "equations" else self._by_gradients
-        state = by(mechanism, facts, state)
+        state = _without_empty(by(mechanism, facts, state))
         estimate = state.estimate
         factors, noise = state.choice.second_moment(state.users)
         return LatentFactorRule(
-            factors=estimate.factors,
+            factors=np.ascontiguousarray(estimate.factors),
             offsets=np.clip(estimate.offsets, *facts.rating_range),
             noise=estimate.noise,
             choice_factors=np.ascontiguousarray(factors),
@@ -163,27 +175,30 @@ class LatentFactors(Validated):
         return public_settings(self.name, used)
 
     def _start(self, mechanism: Mechanism, facts: Facts) -> _State:
-        """Return the start of Moments, choice factors, and no prior from choice yet."""
-        choices: list[ChoiceFactors] = []
+        """Return the start of Moments, choice factors, and a first prior from choice."""
+        looked: list[tuple[ChoiceFactors, Shares]] = []
         learned = self._moments(shares_of(facts)).learn(
             mechanism,
             facts,
-            lambda rated, users: choices.append(self._choices(mechanism, facts, rated, users)),
+            lambda rated, users: looked.append(self._choices(mechanism, facts, rated, users)),
+            lambda found: self._second_look(mechanism, facts, looked[0][1], found),
         )
-        (found,) = choices
-        weights = choice_weights(*found.second_moment(learned.spreads.users))
-        rank = learned.factors.shape[1]
-        prior = np.zeros((weights.shape[1], rank))
+        found = looked[0][0]
+        factors, noise = found.second_moment(learned.spreads.users)
+        weights = choice_weights(factors, noise)
+        prior = np.zeros((weights.shape[1], learned.factors.shape[1]))
         estimate = LatentEstimate(learned.factors, learned.items.means, learned.noise, prior)
-        return _State(learned, found, weights, estimate, np.zeros((rank, rank)))
+        spread = np.zeros((prior.shape[1], prior.shape[1]))
+        if facts.budget is not None and learned.factors.shape[1] == 1:
+            estimate, spread = from_choice(estimate, weights.T @ factors, self.rank)
+        return _State(learned, found, weights, estimate, spread)
 
     def _choices(
         self, mechanism: Mechanism, facts: Facts, rated: CoRatings, users: float
-    ) -> ChoiceFactors:
+    ) -> tuple[ChoiceFactors, Shares]:
         """Look at choices, once more if they tell of taste, and divide what is left by that."""
-        adaptive = facts.budget is not None and not facts.paper_accounting
-        if adaptive:
-            shares = by_density(facts, rated)
+        shares = by_density(facts, rated)
+        if _adaptive(facts):
             self._redivide(mechanism, facts, shares, {_PAIRS: shares.choice})
         known = best_known("auto", rated.weights)
         statistic = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0, known)
@@ -197,21 +212,34 @@ class LatentFactors(Validated):
             return mechanism.release(release, statistic), mechanism.noise_sd(release)
 
         first = look(_PAIRS)
-        found = factors_of(first)
-        if not adaptive or not found.loadings.shape[1]:
-            return found
-        shares = with_choices(facts, rated)
-        if shares.more_choice < max(_WORTH[0] * shares.choice, _WORTH[1]):
-            return found
-        self._redivide(mechanism, facts, shares, {_MORE_PAIRS: shares.more_choice})
-        return factors_of(_together(first, look(_MORE_PAIRS)))
+        found, more = factors_of(first), with_choices(facts, rated)
+        worth = more.more_choice >= max(_WORTH[0] * more.choice, _WORTH[1])
+        if not (_adaptive(facts) and found.loadings.shape[1] and worth):
+            return found, shares
+        self._redivide(mechanism, facts, more, {_MORE_PAIRS: more.more_choice})
+        return factors_of(averaged(first, look(_MORE_PAIRS))), more
+
+    def _second_look(
+        self, mechanism: Mechanism, facts: Facts, shares: Shares, found: int
+    ) -> Release | None:
+        """Return the second look at the covariance if the first one found factors.
+
+        Where it found none, the rounds get what the second look would have cost.
+        """
+        if not _adaptive(facts) or shares.more_covariance <= NOTHING:
+            return None
+        if found:
+            return _MORE_MOMENT
+        steps = self._step_shares(facts, without_covariance(shares))
+        mechanism.redivide({_MORE_MOMENT: NOTHING} | steps)
+        return None
 
     def _redivide(
         self, mechanism: Mechanism, facts: Facts, shares: Shares, choice: dict[Release, float]
     ) -> None:
         """Divide what is left between choices, the covariance and the rounds."""
-        steps = self._step_shares(facts, shares)
-        mechanism.redivide({MOMENT: shares.covariance} | choice | steps)
+        covariance = {MOMENT: shares.covariance, _MORE_MOMENT: shares.more_covariance}
+        mechanism.redivide(covariance | choice | self._step_shares(facts, shares))
 
     def _step_shares(self, facts: Facts, shares: Shares) -> dict[Release, float]:
         """Return the share of each round; gradients tell what factor moments would."""
@@ -348,14 +376,31 @@ class LatentFactors(Validated):
         return Release(ReleaseKind.EQUATIONS if equations else ReleaseKind.GRADIENT, (number,))
 
 
+def _adaptive(facts: Facts) -> bool:
+    """Return whether shares may follow from earlier releases."""
+    return facts.budget is not None and not facts.paper_accounting
+
+
+def _without_empty(state: _State) -> _State:
+    """Leave out the factors of which nothing was told; the first, the user bias, stays."""
+    told = np.any(state.estimate.factors != 0.0, axis=0)
+    told[0] = True
+    if told.all():
+        return state
+    estimate, measured = state.estimate, state.measured
+    if measured is not None:
+        columns = np.append(told, True)
+        measured = ItemEstimates(measured.values[:, columns], measured.variances[:, columns])
+    return state._replace(
+        estimate=estimate._replace(
+            factors=estimate.factors[:, told], prior=estimate.prior[:, told]
+        ),
+        measured=measured,
+    )
+
+
 def _upto(count: int) -> range:
     return range(1, count + 1)
-
-
-def _together(one: tuple[Floats, float], other: tuple[Floats, float]) -> tuple[Floats, float]:
-    """Return two noisy releases of one matrix as one, with the sd of its noise."""
-    values, variance = combined(one[0], np.asarray(one[1] ** 2), other[0], other[1] ** 2)
-    return values, math.sqrt(variance)
 
 
 def _moments(number: int) -> Release:

@@ -6,16 +6,19 @@ from typing import NamedTuple
 from tacit.algorithms.base import Facts
 from tacit.estimation.cooccurrence import CoRatings
 
-__all__ = ["Shares", "by_density", "shares_of", "with_choices"]
+__all__ = ["NOTHING", "Shares", "by_density", "shares_of", "with_choices", "without_covariance"]
 
 _USERS = 50_000  # what shares are for where the number of users is protected
 _FEW = 40.0  # of users x mu / sqrt(items): half of what matrices hold can be read
 _MUCH = 1000.0  # where rounds are worth half of what they can be
 _SOONER = 300.0  # likewise, if choices tell of taste
 _PARTED = 0.6  # of the covariance: what it gives to choices at the most, if they tell of taste
-_START = 0.74, 0.03  # of the budget, for covariance and choice where matrices can just be read
+_START = 0.69, 0.08  # of the budget, for covariance and choice where matrices can just be read
+_GLANCE = 0.25  # of the covariance's share: its first look, where factors may be out of reach
+_CERTAIN = 500.0  # of users x mu / sqrt(items): from here on factors are found with one look
 _LEAST = 1e-6  # of what matrices get is left to them however few users there are
-_NOTHING = 1e-9  # of the budget, set aside for what is made if choices tell of taste
+NOTHING = 1e-9
+"""Of the budget, set aside for what is released only if earlier releases ask for it."""
 _FULL = 0.40, 0.20  # where all can be read
 
 
@@ -26,6 +29,7 @@ class Shares(NamedTuple):
     weights: float
     effects: float
     covariance: float
+    more_covariance: float
     choice: float
     more_choice: float
     moments: float
@@ -47,12 +51,17 @@ def _legible(facts: Facts, much: float) -> _Legible:
     noise of the covariance is not found again by rounds: these get a part of the budget where
     factors are far from being lost.
     """
-    users = _USERS if facts.n_users is None else facts.n_users
-    if facts.budget is None:
+    signal = _signal(facts)
+    if signal == math.inf:
         return _Legible(1.0, 1.0)
-    signal = users * facts.budget.mu / math.sqrt(facts.n_items)
     few, much = max((signal / _FEW) ** 4, _LEAST), (signal / much) ** 2
     return _Legible(few / (1.0 + few), much / (1.0 + much))
+
+
+def _signal(facts: Facts) -> float:
+    """Return users x mu / sqrt(items), the signal of an items-by-items matrix beside its noise."""
+    users = _USERS if facts.n_users is None else facts.n_users
+    return math.inf if facts.budget is None else users * facts.budget.mu / math.sqrt(facts.n_items)
 
 
 def _divided(facts: Facts, full: tuple[float, float]) -> tuple[float, float]:
@@ -73,13 +82,39 @@ def shares_of(facts: Facts) -> Shares:
     spreads, weights and effects is divided anew once it is known how many ratings people have, and
     again once it is known whether choices tell of taste.
     """
+    return _in_two_looks(facts, _shares_of(facts))
+
+
+def without_covariance(shares: Shares) -> Shares:
+    """Give the rounds what was set aside for a second look at the covariance."""
+    steps = shares.steps + shares.more_covariance - NOTHING
+    return shares._replace(more_covariance=NOTHING, steps=steps)
+
+
+def _in_two_looks(facts: Facts, shares: Shares) -> Shares:
+    """Part the share of the covariance, unless its factors are certain to be found.
+
+    How strong factors are is not public: at the same number of users, items and ratings they may
+    be clear, or below the noise even of the whole share. A quarter of it tells; if that shows no
+    factor, the rest is worth more for item means and for how ratings go with choice.
+    """
+    if facts.paper_accounting or _signal(facts) >= _CERTAIN:
+        return shares
+    more = (1.0 - _GLANCE) * shares.covariance
+    return shares._replace(
+        covariance=shares.covariance - more, more_covariance=shares.more_covariance + more
+    )
+
+
+def _shares_of(facts: Facts) -> Shares:
+    """Return the shares with one look at the covariance."""
     covariance, choice = _divided(facts, _FULL)
     rounds = _legible(facts, _MUCH).rounds
     spreads, moments, steps = 0.02, 0.01 + 0.02 * rounds, 0.03 + 0.21 * rounds
-    rest = 1.0 - spreads - covariance - choice - _NOTHING - moments - steps
+    rest = 1.0 - spreads - covariance - choice - 2 * NOTHING - moments - steps
     weights, effects = 0.3 * rest, min(0.7 * rest, 0.3)
     steps += rest - weights - effects  # gradients tell item means too
-    return Shares(spreads, weights, effects, covariance, choice, _NOTHING, moments, steps)
+    return Shares(spreads, weights, effects, covariance, NOTHING, choice, NOTHING, moments, steps)
 
 
 def by_density(facts: Facts, rated: CoRatings) -> Shares:
@@ -90,7 +125,12 @@ def by_density(facts: Facts, rated: CoRatings) -> Shares:
     covariance tells more, and where they rate few of them the rounds do. Choices tell little of
     people who rate nearly everything: their part goes to the covariance.
     """
-    shares, chosen = shares_of(facts), _chosen(rated)
+    return _in_two_looks(facts, _by_density(facts, rated))
+
+
+def _by_density(facts: Facts, rated: CoRatings) -> Shares:
+    """Return the shares by density, with one look at the covariance."""
+    shares, chosen = _shares_of(facts), _chosen(rated)
     covariance, choice = _divided(facts, _full(rated))
     covariance, choice = covariance + (1.0 - chosen) * choice, chosen * choice
     steps = shares.covariance + shares.choice + shares.steps - covariance - choice
@@ -105,18 +145,20 @@ def with_choices(facts: Facts, rated: CoRatings) -> Shares:
     and these lose more to noise than ratings do: where choices can be read and are not yet clear,
     they get more, from the covariance. Rounds find again what it loses, but for lost factors.
     """
-    shares, legible = by_density(facts, rated), _legible(facts, _SOONER)
+    shares, legible = _by_density(facts, rated), _legible(facts, _SOONER)
     (full, choice), chosen = _full(rated), _chosen(rated)
     choice *= chosen
     start = sum(_START) - choice
     covariance = (start + legible.rounds * (full - start)) * legible.matrices
-    more = max(choice * legible.matrices - shares.choice, _NOTHING)
+    more = max(choice * legible.matrices - shares.choice, NOTHING)
     left = shares.covariance + shares.more_choice + shares.steps - more
     steps = max(left - covariance, shares.steps)
     covariance = left - steps
     unclear = 1.0 - _legible(facts, _MUCH).rounds
     parted = _PARTED * chosen**3 * legible.rounds * unclear * covariance
-    return shares._replace(covariance=covariance - parted, more_choice=more + parted, steps=steps)
+    covariance -= parted
+    shares = shares._replace(covariance=covariance, more_choice=more + parted, steps=steps)
+    return _in_two_looks(facts, shares)
 
 
 def _full(rated: CoRatings) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from tacit.accounting.release import Release, ReleaseKind
 from tacit.algorithms.base import Facts
 from tacit.algorithms.preparation import default_ridge, public_settings
 from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
+from tacit.estimation.drift import averaged
 from tacit.estimation.empirical_bayes import shrunk
 from tacit.estimation.spiked_covariance import (
     MOST_DIRECTIONS,
@@ -187,11 +188,14 @@ class Moments(Validated):
         mechanism: Mechanism,
         facts: Facts,
         before_moment: Callable[[CoRatings, float], None] | None = None,
+        second_look: Callable[[int], Release | None] | None = None,
     ) -> Learned:
         """Make the releases and return what they tell.
 
         `before_moment` is called with how often items were rated, and the number of users, before
         the second moment is released: it may make releases, and divide what is left of the budget.
+        `second_look` is called with how many factors were found in it, and says under which name it
+        is released once more, if it is.
         """
         spreads = self._spreads(mechanism, facts)
         items = self._items(mechanism, facts, spreads)
@@ -209,8 +213,11 @@ class Moments(Validated):
         )
         if before_moment is not None:
             before_moment(items.rated, spreads.users)
-        find = self._by_matrix if self._by_pairs else self._by_products
-        return _learned(items, spreads, *find(mechanism, items, spreads, noise_model))
+        if self._by_pairs:
+            found = self._by_matrix(mechanism, items, spreads, noise_model, second_look)
+        else:
+            found = self._by_products(mechanism, items, spreads, noise_model)
+        return _learned(items, spreads, *found)
 
     def public(self, facts: Facts) -> dict[str, str]:
         """Name the settings, with the values that were used."""
@@ -249,15 +256,41 @@ class Moments(Validated):
         return Items(means, found.doubt, rated, (overall + measured, variances))
 
     def _by_matrix(
-        self, mechanism: Mechanism, items: Items, spreads: Spreads, noise_model: NoiseModel
+        self,
+        mechanism: Mechanism,
+        items: Items,
+        spreads: Spreads,
+        noise_model: NoiseModel,
+        second_look: Callable[[int], Release | None] | None,
     ) -> tuple[Factors, Floats]:
         """Release the second moment; return factors, and how items' own variances differ."""
         known = best_known(self.eigen, items.rated.weights)
-        rated = items.rated.among(known)
         bounds = self._residuals(items.means, spreads, self._headroom)
         statistic = ResidualCovariance(bounds, (), bounds.norm, known)
-        noise_sd = mechanism.noise_sd(MOMENT, statistic.sensitivity)
-        moment = mechanism.release(MOMENT, statistic)
+
+        def look(release: Release) -> tuple[Floats, float]:
+            noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
+            return mechanism.release(release, statistic), noise_sd
+
+        first = look(MOMENT)
+        factors, own = self._from_matrix(first, known, items, spreads, noise_model)
+        more = second_look(factors.loadings.shape[1]) if second_look else None
+        if more is not None:
+            both = averaged(first, look(more))
+            factors, own = self._from_matrix(both, known, items, spreads, noise_model)
+        return _of_all(factors, own, known, items.rated)
+
+    def _from_matrix(
+        self,
+        look: tuple[Floats, float],
+        known: NDArray[np.int64],
+        items: Items,
+        spreads: Spreads,
+        noise_model: NoiseModel,
+    ) -> tuple[Factors, Floats]:
+        """Return what a second moment of the items `known`, with the sd of its noise, tells."""
+        moment, noise_sd = look
+        rated = items.rated.among(known)
         part = float(rated.inverse_counts.sum() / items.rated.inverse_counts.sum())
         lost = self._lost(float(np.trace(moment)) / part, items.rated, spreads)
         moment, noise_sd = lost * moment, lost * noise_sd
@@ -274,8 +307,7 @@ class Moments(Validated):
         factors = debias(
             factors_of_matrix(moment, noise_model), noise_model.item_scale, rated.pairs()
         )
-        own = _own(swollen, noise_sd, rated, spreads.rating, factors)
-        return _of_all(factors, own, known, items.rated)
+        return factors, _own(swollen, noise_sd, rated, spreads.rating, factors)
 
     def _by_products(
         self, mechanism: Mechanism, items: Items, spreads: Spreads, noise_model: NoiseModel

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from tacit._validate import path_of

@@ -42,6 +42,16 @@ def combined(
     return values + share * (seen - values), share * noise
 
 
+def averaged(one: tuple[Floats, float], other: tuple[Floats, float]) -> tuple[Floats, float]:
+    """Return two releases of the same numbers as one; each comes with the sd of its noise.
+
+    >>> averaged((np.array([1.0]), 1.0), (np.array([4.0]), 1.0))[0]
+    array([2.5])
+    """
+    values, variance = combined(one[0], np.asarray(one[1] ** 2), other[0], other[1] ** 2)
+    return values, math.sqrt(variance)
+
+
 def drift_variance(seen: Floats, noises: Floats, scales: Floats | None = None) -> float:
     """Return q for releases in rows, missing entries nan, and the variances of their noise.
 

@@ -20,6 +20,7 @@ __all__ = [
     "choice_step",
     "equations_step",
     "expected_norm",
+    "from_choice",
     "gradient_step",
     "initial_variances",
     "known",
@@ -34,6 +35,7 @@ Floats = NDArray[np.float64]
 _FINE = 1e-4  # differences of loadings that do not matter, in half ranges
 _FURTHER = 1.2  # gradient steps are taken further: clipping made gradients shorter
 _LEAST_KNOWN = 0.02  # of a factor is taken to be known however few ratings tell it
+_FROM_CHOICE = 2  # factors at the most that begin as choice factors
 _CHANCE = 0.5  # of the noise of ratings that a gradient has by chance: u is shrunk
 _ALONE = 20.0  # ratings: an item with so many has half of its own noise variance, half the average
 _RATINGS = 3.0  # as many are added, at the mean so far, to what corrects an item's mean
@@ -119,6 +121,28 @@ def choice_step(
     kept = shrunk(change.ravel(), variances.ravel(), _FINE).estimates.reshape(change.shape)
     prior = np.ascontiguousarray(estimate.prior + axes @ kept)
     return prior, prior.T @ moment @ prior
+
+
+def from_choice(
+    estimate: LatentEstimate, moment: Floats, most: int | None
+) -> tuple[LatentEstimate, Floats]:
+    r"""Add factors whose prior mean is a choice factor and whose loadings are 0; E[W^T c c^T W].
+
+    Where the covariance of ratings shows no factor, how ratings go with choice can still be told
+    from noise: it has items x factors numbers, not items x items. M = `moment` is $E[c c^T]$. W has
+    the leading axes of M without popularity, the first of c, scaled so that $W^T c$ has variance 1.
+    """
+    values, axes = np.linalg.eigh((moment[1:, 1:] + moment[1:, 1:].T) / 2)
+    count = min(_FROM_CHOICE if most is None else min(most, _FROM_CHOICE), values.size)
+    values, axes = values[values.size - count :], axes[:, values.size - count :]
+    prior = np.zeros((len(moment), count))
+    prior[1:] = axes / np.sqrt(np.maximum(values, 1e-300))
+    items, found = estimate.factors.shape
+    moved = estimate._replace(
+        factors=np.hstack([estimate.factors, np.zeros((items, count))]),
+        prior=np.ascontiguousarray(np.hstack([estimate.prior, prior])),
+    )
+    return moved, np.diag(np.append(np.zeros(found), np.ones(count)))
 
 
 def rescaled(estimate: LatentEstimate, moments: FactorMoments) -> LatentEstimate:

@@ -43,6 +43,8 @@ REMEMBERED = {
     ReleaseKind.FACTOR_MOMENTS: 0,
 }
 """Kinds of releases that can be compared over time, and how many axes of items they have."""
+_LOOKS = ReleaseKind.COVARIANCE, ReleaseKind.CO_OCCURRENCES
+"""Kinds that may be released twice in one fit; both are remembered as one."""
 
 
 class Remembering(Mechanism):
@@ -63,10 +65,12 @@ class Remembering(Mechanism):
         drawn = super().noise_sd(release, sensitivity)
         if release.name in self._made:
             return self._made[release.name]
-        if release.kind not in REMEMBERED or not self._users or self._looked_at(release):
+        if release.kind not in REMEMBERED or not self._users:
             return drawn
         track = self._memory.tracks.get(_name(release))
         scale = self._frame_scale(release, sensitivity)
+        if self._looked_at(release):
+            return drawn * (scale or 1.0)
         if track is None or scale is None:
             return self._coarser(release, drawn)
         drawn *= scale
@@ -188,32 +192,40 @@ class Remembering(Mechanism):
         frozen = replace(bounds, norm=frame["norm"], bias_shrinkage=frame["shrinkage"])
         framed = replace(statistic, bounds=frozen, bound=frame["norm"])
         ids = [self._ids[at] for at in self._known(statistic)]
+        if self._looked_at(release):
+            return self._again(release, framed, ids, frame)
         return self._together(release, framed, ids, frame)
 
     def _pairs(self, release: Release, statistic: Any) -> Floats:
-        """Co-occurrences are always of the same form; popularity in them is that of today.
-
-        All looks at them are remembered as one, and returned with the first look of a refit. A
-        second look is returned by itself: an algorithm combines the two, as it does in a fit.
-        """
+        """Co-occurrences are always of the same form; popularity in them is that of today."""
         known = self._known(statistic)
         ids = [self._ids[at] for at in known]
         if self._looked_at(release):
-            sd = super().noise_sd(release, statistic.sensitivity)
-            drawn = super().release(release, statistic)
-            each, noise = drawn / self._users, (sd / self._users) ** 2
-            self._memory.tracks[_name(release)].refine(ids, each, noise)
-            self._memory.drew(_name(release), 2, {}, ids, each, noise)
-            self._made[release.name] = sd
-            return drawn
+            return self._again(release, statistic, ids, {})
         found = self._together(release, statistic, ids, {})
         counts = self._memory.tracks.get(ReleaseKind.ITEM_WEIGHTS.value)
         gone = 0.0 if counts is None else 1.0 - counts.kept
         return follow_popularity(found, self._weights_of_items()[known], gone)
 
+    def _again(
+        self, release: Release, framed: Statistic, ids: list[Any], frame: dict[str, Any]
+    ) -> Floats:
+        """Draw a second look, remember it with the first one, and return it by itself.
+
+        What is remembered was returned with the first look; an algorithm combines the two, as it
+        does in a fit.
+        """
+        name, sd = _name(release), super().noise_sd(release, framed.sensitivity)
+        drawn = super().release(release, framed)
+        each, noise = drawn / self._users, (sd / self._users) ** 2
+        self._memory.tracks[name].refine(ids, each, noise)
+        self._memory.drew(name, REMEMBERED[release.kind], frame, ids, each, noise)
+        self._made[release.name] = sd
+        return drawn
+
     def _looked_at(self, release: Release) -> bool:
         """Return whether this is a second look at what this refit has looked at before."""
-        if release.kind is not ReleaseKind.CO_OCCURRENCES or release.name in self._made:
+        if release.kind not in _LOOKS or release.name in self._made:
             return False
         return any(name.startswith(_name(release)) for name in self._made)
 
@@ -251,7 +263,7 @@ class Remembering(Mechanism):
 
         It is the same object as the track's, so that what is added to it stays.
         """
-        track = self._memory.tracks.get(release.name)
+        track = self._memory.tracks.get(_name(release))
         if track is not None and _near(bounds.norm, track.frame["norm"]):
             return track.frame
         return {"norm": float(bounds.norm), "shrinkage": float(bounds.bias_shrinkage)}
@@ -259,7 +271,7 @@ class Remembering(Mechanism):
     def _frame_scale(self, release: Release, sensitivity: Sensitivity | None) -> float | None:
         """Return the sensitivity of the frame over that which is asked about; None: a new frame."""
         power = {ReleaseKind.ITEM_EFFECTS: 1, ReleaseKind.COVARIANCE: 2}.get(release.kind)
-        track = self._memory.tracks.get(release.name)
+        track = self._memory.tracks.get(_name(release))
         if power is None or sensitivity is None or track is None:
             return 1.0
         norm, frozen = sensitivity.add_remove ** (1 / power), float(track.frame["norm"])
@@ -282,9 +294,8 @@ class Remembering(Mechanism):
 
 
 def _name(release: Release) -> str:
-    """Return the name of the track of a release: looks at co-occurrences have one together."""
-    pairs = release.kind is ReleaseKind.CO_OCCURRENCES
-    return release.kind.value if pairs else release.name
+    """Return the name of the track of a release: two looks have one together."""
+    return release.kind.value if release.kind in _LOOKS else release.name
 
 
 def _near(norm: float, frozen: float) -> bool:
