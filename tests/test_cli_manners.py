@@ -115,6 +115,7 @@ def test_what_a_locale_cannot_write_is_no_traceback(
 def test_ids_are_never_cut_and_lines_only_on_a_screen(
     far: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     ids = set(tacit.load(far).catalogue.ids)
     lines = shell("recommend", far, "-n", 3)[1].splitlines()[1:]
     assert len(lines) == 3

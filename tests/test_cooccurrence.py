@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
+from tacit.estimation.spiked_covariance import Factors, debias
 
 ITEMS, USERS = 30, 4000
 
@@ -80,3 +81,16 @@ def test_there_are_no_more_classes_than_affordable() -> None:
             assert not edges or len(edges) + 1 <= affordable
             assert list(edges) == sorted(set(edges))
             assert all(2 <= edge <= most for edge in edges)
+
+
+def test_pairs_that_nobody_rated_together_make_no_factor_infinite() -> None:
+    """Their estimated number can be zero; a factor is divided by it."""
+    rng = np.random.default_rng(0)
+    scale, loadings = rng.uniform(1.0, 3.0, 8), rng.standard_normal((8, 2))
+    pairs = np.outer(scale, scale)
+    pairs[0, 1] = pairs[1, 0] = 0.0
+    found = debias(Factors(loadings, np.zeros(8)), scale, pairs).loadings
+    assert found.shape == (8, 2)
+    assert np.all(np.abs(found) < 10)
+    exact = debias(Factors(loadings, np.zeros(8)), scale, np.outer(scale, scale)).loadings
+    assert exact @ exact.T == pytest.approx(loadings @ loadings.T)

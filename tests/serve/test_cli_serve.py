@@ -26,7 +26,9 @@ def test_a_model_or_the_demo_is_needed(tmp_path: Path) -> None:
 
 def test_impossible_limits_and_tokens_are_refused(tmp_path: Path) -> None:
     model = str(save_latent(tmp_path))
-    assert "expected a whole number of at least 1" in refused(model, "--max-ratings", "0")
+    done = CliRunner().invoke(app, ["serve", model, "--max-ratings", "0"])
+    assert done.exit_code == 2
+    assert "--max-ratings" in done.output
     assert "--token-file" in refused(model, "--token-file", str(tmp_path / "none"))
 
 

@@ -25,6 +25,7 @@ from tacit.estimation.spiked_covariance import (
     factors_by_products,
     factors_of_matrix,
     form_of,
+    of_all_items,
     start_of_products,
 )
 from tacit.models.linear import RidgeRule
@@ -194,8 +195,8 @@ class Moments(Validated):
 
         `before_moment` is called with how often items were rated, and the number of users, before
         the second moment is released: it may make releases, and divide what is left of the budget.
-        `second_look` is called with how many factors were found in it, and says under which name it
-        is released once more, if it is.
+        `second_look` is called with how many factors it shows; it is released once more if that
+        returns a release.
         """
         spreads = self._spreads(mechanism, facts)
         items = self._items(mechanism, facts, spreads)
@@ -278,7 +279,7 @@ class Moments(Validated):
         if more is not None:
             both = averaged(first, look(more))
             factors, own = self._from_matrix(both, known, items, spreads, noise_model)
-        return _of_all(factors, own, known, items.rated)
+        return of_all_items(factors, own, known, items.rated)
 
     def _from_matrix(
         self,
@@ -418,24 +419,6 @@ def spreads_from(
     return Spreads(middle + half * known * shift, level, rating, users)
 
 
-def _of_all(
-    factors: Factors, own: Floats, known: NDArray[np.int64], rated: CoRatings
-) -> tuple[Factors, Floats]:
-    """Return factors and own variances of all items from those of the best-known ones.
-
-    The others have no loadings; what theirs would explain, as much as on average, is in doubt.
-    """
-    items = rated.weights.size
-    if known.size == items:
-        return factors, own
-    energy = np.sum(factors.loadings**2, axis=1)
-    share = rated.shares[known]
-    doubt = np.full(items, float(share @ energy / share.sum()))
-    loadings, every = np.zeros((items, factors.loadings.shape[1])), np.zeros(items)
-    loadings[known], doubt[known], every[known] = factors.loadings, factors.doubt, own
-    return Factors(loadings, doubt), every
-
-
 def _own(
     swollen: Floats, noise_sd: float, rated: CoRatings, rating: float, factors: Factors
 ) -> Floats:
@@ -446,9 +429,7 @@ def _own(
     measured = swollen / rated.inverse_counts
     gaps = measured - np.sum(factors.loadings**2, axis=1)
     gaps -= float(rated.shares @ gaps)
-    alone = (
-        1 / (rated.stratum_sizes * rated.lengths)
-    ) @ rated.stratum_weights**2  # the diagonal of squares
+    alone = (1 / (rated.stratum_sizes * rated.lengths)) @ rated.stratum_weights**2  # diag(squares)
     variances = (noise_sd**2 + 2 * rating**2 * alone) / rated.inverse_counts**2
     variances += (measured * rated.error) ** 2
     return shrunk(gaps, variances, 0.02 * rating).estimates

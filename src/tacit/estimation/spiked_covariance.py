@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
+from tacit.estimation.cooccurrence import CoRatings
+
 __all__ = [
     "MOST_DIRECTIONS",
     "Factors",
@@ -23,6 +25,7 @@ __all__ = [
     "factors_of_matrix",
     "form_of",
     "margin_over_noise",
+    "of_all_items",
     "shrunk_loadings",
     "start_of_products",
 ]
@@ -36,6 +39,7 @@ _FIRST = 32  # directions that are sought at first
 _ROUNDS = 8  # in which the diagonal is filled in
 _MANY = 500  # items: with more, the leading eigenpairs are sought by themselves
 _SOLVED = 1e-6  # how far eigenvalues may be off, relative to themselves
+_FEWEST_PAIRS = 0.25  # of those expected if all users were alike
 _SLIGHT = 1e-3  # of the largest eigenvalue: what is left out after a division
 _TYPICAL = 0.05  # of a factor's entries, over the rating range: how items are weighed
 
@@ -131,16 +135,39 @@ def debias(factors: Factors, item_scale: Floats, pairs: Floats) -> Factors:
     """Return factors of q_j q_k (F F^T)_jk / N_jk: what was found as if pairs N had been q q^T.
 
     Noise is spread evenly over S and not over S/N; so directions are sought in S, and what is found
-    is divided afterwards.
+    is divided afterwards. N is taken to be at least a quarter of q q^T: for two items that few
+    people rated it is an estimate from next to nothing, and can be zero. There are no more
+    factors afterwards than were found.
     """
     scaled = factors.loadings * item_scale[:, None]
-    if scaled.shape[1] == 0:
+    found = scaled.shape[1]
+    if found == 0:
         return factors
-    matrix = scaled @ scaled.T * np.outer(item_scale, item_scale) / pairs
-    slight = _SLIGHT * float(_leading(matrix, 1)[0][-1])
-    values, vectors = _above(matrix, slight, min(scaled.shape[1] + 8, len(matrix)))
-    loadings = vectors * np.sqrt(values) / np.maximum(item_scale, 1e-300)[:, None]
+    expected = np.outer(item_scale, item_scale)
+    matrix = scaled @ scaled.T * expected / np.maximum(pairs, _FEWEST_PAIRS * expected)
+    values, vectors = _leading(matrix, found)
+    kept = values > _SLIGHT * values[-1]
+    loadings = vectors[:, kept] * np.sqrt(values[kept])
+    loadings /= np.maximum(item_scale, 1e-300)[:, None]
     return factors._replace(loadings=np.ascontiguousarray(loadings))
+
+
+def of_all_items(
+    factors: Factors, own: Floats, known: NDArray[np.int64], rated: CoRatings
+) -> tuple[Factors, Floats]:
+    """Return factors and own variances of all items from those of the best-known ones.
+
+    The others have no loadings; what theirs would explain, as much as on average, is in doubt.
+    """
+    items = rated.weights.size
+    if known.size == items:
+        return factors, own
+    energy = np.sum(factors.loadings**2, axis=1)
+    share = rated.shares[known]
+    doubt = np.full(items, float(share @ energy / share.sum()))
+    loadings, every = np.zeros((items, factors.loadings.shape[1])), np.zeros(items)
+    loadings[known], doubt[known], every[known] = factors.loadings, factors.doubt, own
+    return Factors(loadings, doubt), every
 
 
 def start_of_products(noise_model: NoiseModel, columns: int) -> Floats:
