@@ -49,7 +49,7 @@ def test_how_much_is_known_is_the_identity_less_the_covariance() -> None:
     _, covariance = posterior(even, ratings(PRIOR))
     assert np.allclose(known(even, RATED), np.eye(RANK) - covariance, atol=0.01)
     lost = known(even._replace(factors=np.zeros((ITEMS, RANK))), RATED)
-    assert np.allclose(lost, 0.02 * np.eye(RANK))
+    assert np.allclose(lost, latent._LEAST_KNOWN * np.eye(RANK))
 
 
 def fraction_made_up() -> float:

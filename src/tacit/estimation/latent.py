@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 _FINE = 1e-4  # differences of loadings that do not matter, in half ranges
 _FURTHER = 1.2  # gradient steps are taken further: clipping made gradients shorter
-_LEAST_KNOWN = 0.02  # of a factor is taken to be known however few ratings tell it
+_LEAST_KNOWN = 0.3  # of a factor is taken to be known however few ratings tell it: steps stay short
 _FROM_CHOICE = 2  # factors at the most that begin as choice factors
 _CHANCE = 0.5  # of the noise of ratings that a gradient has by chance: u is shrunk
 _ALONE = 20.0  # ratings: an item with so many has half of its own noise variance, half the average
