@@ -323,6 +323,7 @@ class TestNumbersThatArePrinted:
             said = float(rounded_down(float(sd), digits))
             assert sd * (1 - 10.0 ** (1 - digits)) <= said <= sd, sd
         assert [rounded_down(sd) for sd in (0.0, math.inf, 4.25)] == ["0", "inf", "4.25"]
+        assert rounded_down(1.23456789) == "1.23456"
 
     def test_an_epsilon_within_its_claim_is_not_printed_beyond_it(self) -> None:
         """1.0000004 was claimed, and verify said: holds, the releases give epsilon 1.00001."""
@@ -331,6 +332,7 @@ class TestNumbersThatArePrinted:
                 assert found <= float(recomputed(found, claimed)) <= claimed
         assert recomputed(math.pi, 1.0) == rounded_up(math.pi) == "3.1416"
         assert recomputed(math.inf, 1.0) == "inf"
+        assert recomputed(0.12345111, 1.0) == "0.123452", "six digits, where they are enough"
         text = certificate_of(1.0000004).text()
         assert "which is epsilon = 1.0000004 at this delta" in text
         assert "1.00001" not in text

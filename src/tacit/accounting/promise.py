@@ -144,7 +144,7 @@ def rounded_down(noise_sd: float, digits: int = 6) -> str:
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:
-    if not math.isfinite(value) or value == 0:
+    if not math.isfinite(value):
         return shown(value)
     exact = Decimal(repr(float(value)))
     unit = Decimal(f"1e{exact.adjusted() + 1 - digits}")
