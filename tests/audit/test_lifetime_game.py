@@ -52,7 +52,8 @@ def log_ratio(
             both.released(self._ledger.entries[-1], statistic, values.copy())
             return values
 
-        place: Any = SimpleNamespace(record=SimpleNamespace(reserved=EACH.mu**2), memory=None)
+        record = SimpleNamespace(reserved=EACH.mu**2, event=(1, "0" * 64))
+        place: Any = SimpleNamespace(record=record, memory=None)
         plan = Refit(tacit.Moments(), [], content, place, LIFETIME)
         others: dict[str, Any] = {"checkpoint": None, "progress": None, "strict": False}
         options = Options.checked("exact", None, None, **others)
@@ -60,7 +61,7 @@ def log_ratio(
             patched.setattr(Mechanism, "release", watched)
             warnings.simplefilter("ignore", tacit.TacitWarning)
             run_plan(played, plan, EACH, both, options)  # type: ignore[arg-type]
-        content, total = place.memory, total + both.watched.log_ratio
+        content, total = place.memory(content), total + both.watched.log_ratio
     return total
 
 

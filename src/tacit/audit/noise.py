@@ -106,8 +106,8 @@ def correlation(noise: Noise) -> tuple[float, int]:
         pairs.append((fits[1:], fits[:-1]))
         for other in names[at + 1 :]:
             others = _stacked(noise[other])
-            width = min(fits.shape[1], others.shape[1])
-            pairs.append((fits[:, :width], others[:, :width]))
+            both, width = min(len(fits), len(others)), min(fits.shape[1], others.shape[1])
+            pairs.append((fits[:both, :width], others[:both, :width]))
     found = [abs(float(np.sum(a * b))) / math.sqrt(a.size) for a, b in pairs if a.size >= _FEW]
     return max(found), len(found)
 

@@ -111,7 +111,9 @@ def choice_step(
     r"""Return W moved by a released $\sum_i c_i (\hat u_i - W^T c_i)^T$, and E[(W^T c)(W^T c)^T].
 
     Of what W misses, posterior means show $K$ (`known`): with m users and M = `moment`, $E[c c^T]$,
-    W is off by $M^{-1}$ gradient $K^{-1}/m$. What noise or chance can have made is left out.
+    W is off by $M^{-1}$ gradient $K^{-1}/m$. What noise or chance can have made is left out. The
+    first of c, popularity, is about the same for everyone: what goes with it moves the means m in
+    the same step, and would be made up for twice.
     """
     values, axes = np.linalg.eigh(float(rated.stratum_sizes.sum()) * moment)
     values = np.maximum(values, 1e-9 * values[-1])
@@ -119,7 +121,9 @@ def choice_step(
     change = axes.T @ gradient @ back / values[:, None]
     variances = np.outer(noise_sd**2 / values**2 + 1 / values, np.sum(back**2, axis=0))
     kept = shrunk(change.ravel(), variances.ravel(), _FINE).estimates.reshape(change.shape)
-    prior = np.ascontiguousarray(estimate.prior + axes @ kept)
+    moved = axes @ kept
+    moved[0] = 0.0
+    prior = np.ascontiguousarray(estimate.prior + moved)
     return prior, prior.T @ moment @ prior
 
 
