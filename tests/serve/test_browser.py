@@ -111,13 +111,12 @@ def items(page: Any) -> list[str]:
 def test_the_list_is_pythons_and_follows_each_rating(page: Any) -> None:
     model = latent_model()
     assert items(page) == [row.item for row in model.recommend({}, 10)]
-    own = {}
+    own, shown_first = {}, items(page)
     for place, rating in ((7, 5.0), (12, 0.5), (9, 4.5)):
-        before = items(page)
         rate(page, f"Film No. {place}", rating)
         own[model.catalogue.ids[place]] = rating
         assert items(page) == [row.item for row in model.recommend(own, 10)]
-        assert items(page) != before
+    assert items(page) != shown_first
     shown = page.eval_on_selector_all(".number > .hidden", "all => all.map(e => e.textContent)")
     stds = model.predict(own, return_std=True)[1]
     for words, row in zip(shown, model.recommend(own, 10), strict=True):
