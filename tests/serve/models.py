@@ -14,7 +14,7 @@ __all__ = ["latent_model", "save_latent", "touched_model"]
 @cache
 def latent_model(seed: int = 2) -> tacit.Model:
     """The default on a small problem."""
-    ratings = ratings_for(seed, users=200, items=25, per_user=9)
+    ratings = ratings_for(seed, users=600, items=25, per_user=9)
     return tacit.fit(ratings, epsilon=4.0, delta=1e-4, noise_seed_unsafe=1)
 
 
