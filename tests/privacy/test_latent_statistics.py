@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.support.by_hand import ITEMS, ratings_with_empty_rows
 
+import tacit
 from tacit import PrivacyError
 from tacit.kernels.latent import expected_equations, expected_gradient, factor_moments
 from tacit.kernels.loops import LOOPS
@@ -125,6 +126,16 @@ def test_a_bound_bounds_something() -> None:
 def test_a_weight_of_choice_factors_is_finite(weight: float) -> None:
     with pytest.raises(PrivacyError, match="weight of choice factors must be finite"):
         ExpectedGradient(BOUNDS, MODEL, 0.7, weight).adder((None,), 1e-6, LOOPS)
+
+
+def test_a_weight_of_zero_leaves_the_rows_of_choice_factors_empty() -> None:
+    engine = tacit.ThreadEngine(1)
+    engine.take(ratings_with_empty_rows(PEOPLE))
+    statistic = ExpectedGradient(BOUNDS, MODEL, 2.5, 0.0)
+    total = engine.sum(statistic, statistic.max_entry * 2.0**-20)._exact_sum
+    items = len(MODEL.factors)
+    assert total[:items].any()
+    assert not total[items:].any()
 
 
 def test_sums_are_those_of_the_loops() -> None:
