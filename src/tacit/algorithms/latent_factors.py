@@ -95,8 +95,10 @@ class LatentFactors(Validated):
 
     1. *Choice*: $\sum_i x_i x_i^T$, of the 4000 items that are rated most; V and $\Delta$ from what
        noise cannot have made (estimation.choice). Released once more if V has factors.
-    2. *Start*: F and D as `Moments` finds them, and before step 1 item means.
-    3. *Rounds*: the gradient of the expected log-likelihood for F, m and W, which begins at 0
+    2. *Start*: F and D as `Moments` finds them, and before step 1 item means. Where factors may be
+       out of reach the covariance is released in two parts, the second only if the first shows a
+       factor. Where it shows none, F begins as 0 with a prior mean from V.
+    3. *Rounds*: the gradient of the expected log-likelihood for F, m and W, which else begins at 0
        (statistics `ExpectedGradient`), over Fisher's information (estimation.latent), and shrunk
        by how much of it is noise.
     4. Without a budget the M-step for F, m and D is solved instead, with priors on items that are
@@ -133,7 +135,7 @@ class LatentFactors(Validated):
     """Of the public random numbers: first factors, and noise to compare eigenvalues with."""
 
     def reserve(self, ledger: Ledger, facts: Facts) -> None:
-        """Reserve the start, both releases of co-occurrences, and those of all rounds."""
+        """Reserve the start, both releases of each matrix, and those of all rounds."""
         shares = shares_of(facts)
         self._moments(shares).reserve_with(ledger, facts, shares.covariance)
         if facts.budget is not None:

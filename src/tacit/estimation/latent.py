@@ -142,10 +142,7 @@ def from_choice(
     prior = np.zeros((len(moment), count))
     prior[1:] = axes / np.sqrt(np.maximum(values, 1e-300))
     items, found = estimate.factors.shape
-    moved = estimate._replace(
-        factors=np.hstack([estimate.factors, np.zeros((items, count))]),
-        prior=np.ascontiguousarray(np.hstack([estimate.prior, prior])),
-    )
+    moved = _with_factors(estimate, np.zeros((items, count)), prior)
     return moved, np.diag(np.append(np.zeros(found), np.ones(count)))
 
 
@@ -202,10 +199,13 @@ def padded(estimate: LatentEstimate, rank: int, seed: int) -> LatentEstimate:
     rng = np.random.default_rng(seed)
     size = 0.1 * math.sqrt(float(np.mean(estimate.noise)))
     more = size * rng.standard_normal((items, rank - found))
-    choices = estimate.prior.shape[0]
+    return _with_factors(estimate, more, np.zeros((estimate.prior.shape[0], rank - found)))
+
+
+def _with_factors(estimate: LatentEstimate, factors: Floats, prior: Floats) -> LatentEstimate:
+    """Append factors, and the columns of W that are theirs."""
     return estimate._replace(
-        factors=np.ascontiguousarray(np.hstack([estimate.factors, more])),
-        prior=np.hstack([estimate.prior, np.zeros((choices, rank - found))]),
+        factors=np.hstack([estimate.factors, factors]), prior=np.hstack([estimate.prior, prior])
     )
 
 
