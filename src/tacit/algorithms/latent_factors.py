@@ -250,7 +250,7 @@ class LatentFactors(Validated):
         return {self._step_release(facts, each): every / rounds for each in _upto(rounds)}
 
     def _by_gradients(self, mechanism: Mechanism, facts: Facts, state: _State) -> _State:
-        """Follow gradients for all that the model has, from no prior from choice on."""
+        """Follow gradients for all that the model has: F, m and W."""
         rated, moment = state.learned.items.rated, self._choice_moment(state)
         measured = []
         for number in _upto(self._rounds(facts)):
@@ -261,12 +261,12 @@ class LatentFactors(Validated):
             )
             noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
             gradient, of_prior = np.split(mechanism.release(release, statistic), [facts.n_items])
-            released = gradient, noise_sd, rated, state.spread
-            measured.append(moved(state.estimate, newton_step(state.estimate, *released)))
+            step = newton_step(state.estimate, gradient, noise_sd, rated, state.spread)
+            measured.append(moved(state.estimate, step))
             prior, spread = choice_step(
                 state.estimate, of_prior[:, :-1] / weight, noise_sd / weight, moment, rated
             )
-            estimate = gradient_step(state.estimate, *released)._replace(prior=prior)
+            estimate = gradient_step(state.estimate, step)._replace(prior=prior)
             state = state._replace(estimate=estimate, spread=spread)
         every = from_gradients(measured, state.learned.items.effects)
         return state._replace(measured=every)

@@ -158,12 +158,9 @@ def rescaled(estimate: LatentEstimate, moments: FactorMoments) -> LatentEstimate
     return estimate._replace(noise=estimate.noise * scale)
 
 
-def gradient_step(
-    estimate: LatentEstimate, gradient: Floats, noise_sd: float, rated: CoRatings, spread: Floats
-) -> LatentEstimate:
-    """Move factors and means along a released gradient, as far as noise and chance leave it."""
-    rank = estimate.factors.shape[1]
-    steps, variances = newton_step(estimate, gradient, noise_sd, rated, spread)
+def gradient_step(estimate: LatentEstimate, step: tuple[Floats, Floats]) -> LatentEstimate:
+    """Move factors and means by a `newton_step`, as far as noise and chance leave it."""
+    (steps, variances), rank = step, estimate.factors.shape[1]
     loadings = shrunk(steps[:, :rank].ravel(), variances[:, :rank].ravel(), _FINE).estimates
     means = shrunk(steps[:, rank], variances[:, rank], _FINE).estimates
     return estimate._replace(
