@@ -402,7 +402,7 @@ def test_a_method_that_is_two_percent_worse_would_be_noticed(
     def trusting(measured: np.ndarray, *_: Any) -> Any:
         return shrunk(measured, np.zeros_like(measured), 0.01)
 
-    monkeypatch.setattr(moments_module, "shrunk", trusting)
+    monkeypatch.setattr(moments_module, "drawn_to_popularity", trusting)
     assert too_much(excess("levels", 20, 0.1, range(6)))
     assert too_much(excess("top_end", 20, 0.1, range(6)))
 

@@ -252,7 +252,7 @@ class LatentFactors(Validated):
     def _by_gradients(self, mechanism: Mechanism, facts: Facts, state: _State) -> _State:
         """Follow gradients for all that the model has: F, m and W."""
         rated, moment = state.learned.items.rated, self._choice_moment(state)
-        measured = []
+        measured, doubt = [], state.learned.items.doubt
         for number in _upto(self._rounds(facts)):
             release, clip = self._step_release(facts, number), self._gradient_clip(state)
             weight = clip * math.sqrt(_FOR_CHOICE / (np.trace(moment) * self._norm(state)))
@@ -266,7 +266,8 @@ class LatentFactors(Validated):
             prior, spread = choice_step(
                 state.estimate, of_prior[:, :-1] / weight, noise_sd / weight, moment, rated
             )
-            estimate = gradient_step(state.estimate, step)._replace(prior=prior)
+            estimate, doubt = gradient_step(state.estimate, step, rated.weights, doubt)
+            estimate = estimate._replace(prior=prior)
             state = state._replace(estimate=estimate, spread=spread)
         every = from_gradients(measured, state.learned.items.effects)
         return state._replace(measured=every)

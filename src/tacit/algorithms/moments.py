@@ -15,7 +15,7 @@ from tacit.algorithms.base import Facts
 from tacit.algorithms.preparation import default_ridge, public_settings
 from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
 from tacit.estimation.drift import averaged
-from tacit.estimation.empirical_bayes import shrunk
+from tacit.estimation.empirical_bayes import drawn_to_popularity, shrunk
 from tacit.estimation.spiked_covariance import (
     MOST_DIRECTIONS,
     Factors,
@@ -101,7 +101,8 @@ class Moments(Validated):
        noise leaves them legible: the items' shares of all ratings, and how often pairs of items
        are rated together, N_jk = sum_i e_ij e_ik / d_i (estimation.cooccurrence).
     3. Item effects sum_i (y_ij - g - b_i)/sqrt(d_i), b_i the user's own shrunk level: over their
-       weights, and shrunk as their noise asks, they give the item means m_j.
+       weights, and shrunk as their noise asks to what popularity predicts, they give the item
+       means m_j.
     4. The second moment. z_ij = y_ij - m_j - b_i, and
 
            S = sum_i z_i z_i^T / d_i + noise,   rows with mean square above s scaled down to it.
@@ -252,7 +253,7 @@ class Moments(Validated):
         variances = (noise_sd**2 + spreads.rating * spreads.users * rated.shares) / rated.weights**2
         width = facts.rating_range[1] - facts.rating_range[0]
         measured = effects / rated.weights
-        found = shrunk(measured, variances, 0.005 * width)
+        found = drawn_to_popularity(measured, variances, rated.weights, 0.005 * width)
         means = np.clip(overall + found.estimates, *facts.rating_range)
         return Items(means, found.doubt, rated, (overall + measured, variances))
 

@@ -5,9 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Shrunk", "item_means", "shrunk"]
+__all__ = ["Shrunk", "drawn_to_popularity", "item_means", "shrunk"]
 
 Floats = NDArray[np.float64]
+
+_CHANCE = 9.0  # a slope may be chance if its square is at most so many times its variance
+_RARE = 0.05  # of the mean weight: items below it are about equally rare
 
 
 class Shrunk(NamedTuple):
@@ -33,24 +36,52 @@ def item_means(sums: Floats, noise_sd: float, rating_range: tuple[float, float])
     return np.asarray(middle + half * np.clip(overall + deviations, -1.0, 1.0))
 
 
-def shrunk(measured: Floats, variances: Floats, fine: float) -> Shrunk:
+def shrunk(measured: Floats, variances: Floats, fine: float, doubt: Floats | float = 1.0) -> Shrunk:
     """Shrink measured numbers, each with noise of its own variance, to zero.
 
     Each is multiplied by t^2/(t^2 + its variance), with t^2 a moment estimate of the prior
-    variance, less three standard errors: what noise could have made does not count. `fine` is the
-    sd of the prior that does not matter any more.
+    variance, less three standard errors: what noise could have made does not count. The prior
+    variances are in proportion to `doubt`. `fine` is the sd of the prior that does not matter any
+    more.
 
     >>> shrunk(np.array([1.0, -1.0]), np.array([0.0, 1e9]), 0.01).estimates.round(3)
     array([ 1., -0.])
     """
-    precision = 1.0 / (variances + fine**2)
-    total = float(np.sum(precision))
-    spread = float(np.sum(precision * (measured**2 - variances))) / total
-    spread -= 3 * float(np.sqrt(2 * np.sum((precision * variances) ** 2))) / total
+    spread = _spread(measured, variances, fine, doubt)
     if spread <= 0:
         return Shrunk(np.zeros_like(measured), np.zeros_like(measured))
-    keep = spread / (spread + variances)
-    return Shrunk(np.asarray(keep * measured), np.asarray(spread * (1 - keep)))
+    prior = spread * doubt
+    keep = prior / (prior + variances)
+    return Shrunk(np.asarray(keep * measured), np.asarray(prior * (1 - keep)))
+
+
+def drawn_to_popularity(
+    measured: Floats, variances: Floats, weights: Floats, fine: float, doubt: Floats | float = 1.0
+) -> Shrunk:
+    """Shrink measured numbers of items to what their popularity predicts, where it tells anything.
+
+    The prediction is a multiple of the logarithm of the item weights (with a floor), 0 on average
+    over ratings: what many people choose is often rated higher. Where chance could have made its
+    slope, numbers are shrunk to zero. It reads nothing but releases.
+    """
+    along = np.log(weights + _RARE * float(np.mean(weights)))
+    along -= float(weights @ along / weights.sum())
+    every = variances + max(_spread(measured, variances, fine, doubt), 0.0) * doubt
+    information = float(np.sum(along**2 / every))
+    slope = float(np.sum(along * measured / every)) / max(information, 1e-300)
+    if slope**2 * information <= _CHANCE:
+        return shrunk(measured, variances, fine, doubt)
+    predicted = slope * along
+    rest = shrunk(measured - predicted, variances, fine, doubt)
+    return Shrunk(predicted + rest.estimates, rest.doubt + along**2 / information)
+
+
+def _spread(measured: Floats, variances: Floats, fine: float, doubt: Floats | float) -> float:
+    """Return t^2 of `shrunk`; it is not positive where noise could have made all."""
+    precision = doubt / (variances + fine**2)
+    total = float(np.sum(precision * doubt))
+    spread = float(np.sum(precision * (measured**2 - variances))) / total
+    return spread - 3 * float(np.sqrt(2 * np.sum((precision * variances) ** 2))) / total
 
 
 def _overall(sums: Floats, noise_sd: float) -> float:

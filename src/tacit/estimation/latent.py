@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.estimation.cooccurrence import CoRatings
-from tacit.estimation.empirical_bayes import shrunk
+from tacit.estimation.empirical_bayes import drawn_to_popularity, shrunk
 
 __all__ = [
     "FactorMoments",
@@ -158,15 +158,25 @@ def rescaled(estimate: LatentEstimate, moments: FactorMoments) -> LatentEstimate
     return estimate._replace(noise=estimate.noise * scale)
 
 
-def gradient_step(estimate: LatentEstimate, step: tuple[Floats, Floats]) -> LatentEstimate:
-    """Move factors and means by a `newton_step`, as far as noise and chance leave it."""
+def gradient_step(
+    estimate: LatentEstimate, step: tuple[Floats, Floats], weights: Floats, doubt: Floats
+) -> tuple[LatentEstimate, Floats]:
+    """Move factors and means by a `newton_step`, as far as noise and chance leave it.
+
+    `doubt` is the variance of what means miss, which D includes, and zeros where it is not known.
+    What they miss after the step is returned with the estimate.
+    """
     (steps, variances), rank = step, estimate.factors.shape[1]
     loadings = shrunk(steps[:, :rank].ravel(), variances[:, :rank].ravel(), _FINE).estimates
-    means = shrunk(steps[:, rank], variances[:, rank], _FINE).estimates
-    return estimate._replace(
+    prior = doubt if np.any(doubt) else np.ones_like(doubt)
+    means = drawn_to_popularity(steps[:, rank], variances[:, rank], weights, _FINE, prior)
+    left = np.minimum(means.doubt, doubt) if np.any(means.doubt) else doubt
+    moved = estimate._replace(
         factors=np.ascontiguousarray(estimate.factors + loadings.reshape(-1, rank)),
-        offsets=estimate.offsets + means,
+        offsets=estimate.offsets + means.estimates,
+        noise=estimate.noise - doubt + left,
     )
+    return moved, left
 
 
 def newton_step(
