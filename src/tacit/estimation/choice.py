@@ -26,6 +26,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 _WIDTH = 5.0  # makes 1/4 what a factor's entries typically are (estimation.spiked_covariance)
+_SINGLE = 1 / 3  # a factor passes noise and what one usual user adds (spiked_covariance: three)
 _LEAST_OWN = 0.2  # of an item's second moment: what is its own at the least
 
 
@@ -108,7 +109,7 @@ def choice_noise_model(
         sampling_sd=math.sqrt(users) * shares,
         users=users,
         width=_WIDTH,
-        single=1.0,
+        single=_SINGLE,
         most=min(most, shares.size),
         seed=seed,
     )
