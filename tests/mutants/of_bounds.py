@@ -150,7 +150,7 @@ BOUNDS = (
     Mutant(
         "a user at the border of two threads is summed twice",
         "her term counts double, and so does what it tells",
-        (Edit("engines/threads.py", "ThreadEngine._each",
+        (Edit("engines/base.py", "run_on_threads",
               "edges[1:]",
               "[min(e + 1, edges[-1]) for e in edges[1:]]"),),
         (FIRST + ORDER + "[first covariance]",),

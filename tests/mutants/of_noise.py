@@ -203,12 +203,12 @@ NOISE = (
         "each thread's engine adds its own noise",
         "noise outside of the ledger, and as much as there are cores",
         (Edit("engines/threads.py", "",
-              "from tacit.trusted.rows import Rows, Run",
-              "from tacit.trusted.rows import Rows, Run\n"
+              "from tacit.trusted.rows import Rows",
+              "from tacit.trusted.rows import Rows\n"
               "from tacit.trusted.sampler import SystemNoise, floor_normals"),
          Edit("engines/threads.py", "ThreadEngine.sum",
-              "return statistic.bounded_sum(self._rows, unit, Run(self._each, self.loops))",
-              "units = statistic.integer_sum(self._rows, unit, Run(self._each, self.loops))\n"
+              "return statistic.bounded_sum(self._rows, unit, run)",
+              "units = statistic.integer_sum(self._rows, unit, run)\n"
               "noise = floor_normals(SystemNoise(), units.size, 20)\n"
               "return BoundedSum(units + noise.reshape(units.shape), unit, statistic)")),
         (WALLS + "test_only_the_mechanism_draws_noise",

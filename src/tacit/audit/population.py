@@ -6,10 +6,8 @@ one whole number for every item: 0 where it was not rated, else a level from 1 t
 a rating from the lowest to the highest.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -107,7 +105,6 @@ def synthetic_world(subject: Target, seed: int, users: int = USERS, items: int =
 
 
 Levels = NDArray[np.int64]
-Result = TypeVar("Result")
 
 LEVELS = 5
 _RATED = (0.45, 0.8)  # the least and the most often rated item
@@ -173,13 +170,6 @@ def law_of(items: int, seed: int, *, implicit: bool = False) -> Law:
     return Law(np.concatenate([1 - given.sum(axis=2, keepdims=True), given], axis=2))
 
 
-class _OneThread(ThreadEngine):
-    """Sums in the thread that asks: starting others takes longer than worlds this small need."""
-
-    def _each(self, task: Callable[[int, int], Result]) -> list[Result]:
-        return [task(0, self.n_users)]
-
-
 @dataclass(frozen=True, eq=False)
 class Insider:
     """Someone who knows the method, its settings, the budget, and everyone's row but Ada's."""
@@ -199,7 +189,7 @@ class Insider:
             self.world.ratings(self._ratings(row)),
             self.subject.algorithm,
             budget=self.budget,
-            engine=_OneThread(1),
+            engine=ThreadEngine(1),
             noise_seed_unsafe=seed,
         )
 

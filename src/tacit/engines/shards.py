@@ -4,15 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-import numpy as np
-
-from tacit._parallel import parallel_map, threads_at_most
-from tacit._resources import check_memory
+from tacit._parallel import threads_at_most
 from tacit.data.ratings import Ratings
 from tacit.data.store import Store
+from tacit.engines.base import run_on_threads
 from tacit.errors import EngineError
 from tacit.kernels.loops import LOOPS, Loops
-from tacit.trusted.rows import Rows, Run
+from tacit.trusted.rows import Rows
 from tacit.trusted.statistic import BoundedSum, Statistic
 
 __all__ = ["ShardSums"]
@@ -57,16 +55,6 @@ class ShardSums:
             raise EngineError("there are no shards to sum over")
         return total
 
-    def check_room(self, statistic: Statistic) -> None:
-        """Refuse a sum that cannot fit into memory."""
-        needed = 8 * int(np.prod(statistic.shape)) * (self._threads + 6)
-        check_memory(
-            needed,
-            f"a sum of shape {statistic.shape} would need {needed:,} bytes, more",
-            "use an algorithm without such a matrix (FrankWolfe(eigen='oja'), --algorithm oja), or "
-            "fewer items (top_items, --top-items)",
-        )
-
     def _each_rows(self, work: Callable[[Rows], Result]) -> Iterator[Result]:
         """Work on the rows of each shard in turn, while the next one is read."""
         with ThreadPoolExecutor(1) as reader:
@@ -94,14 +82,5 @@ class ShardSums:
     def _part(self, rows: Rows, statistic: Statistic, unit: float) -> BoundedSum:
         """Sum over the users of one shard."""
         with threads_at_most(self._threads):
-            return statistic.bounded_sum(rows, unit, self._run(rows))
-
-    def _run(self, rows: Rows) -> Run:
-        """Go through users in ranges that hold about the same number of ratings."""
-
-        def each(task: Callable[[int, int], Result]) -> list[Result]:
-            marks = np.linspace(0, rows.indptr[-1], self._threads + 1)[1:-1]
-            edges = [0, *np.searchsorted(rows.indptr, marks).tolist(), rows.n_users]
-            return parallel_map(task, edges[:-1], edges[1:])
-
-        return Run(each, self._loops)
+            run = run_on_threads(rows, self._threads, self._loops)
+            return statistic.bounded_sum(rows, unit, run)

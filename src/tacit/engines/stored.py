@@ -6,6 +6,7 @@ from typing import Annotated
 from tacit._resources import usable_cores
 from tacit._validate import Range, check
 from tacit.data.store import RatingsOrStore, Store
+from tacit.engines.base import check_room
 from tacit.engines.shards import ShardSums
 from tacit.errors import EngineError
 from tacit.kernels.loops import LOOPS, Loops
@@ -65,5 +66,5 @@ class StoreEngine:
         """Sum a statistic over all users, in integer multiples of `unit`."""
         if self._sums is None:
             raise EngineError("the engine holds no rows: take(store) comes first")
-        self._sums.check_room(statistic)
+        check_room(statistic, self._threads + 6)
         return self._sums.sum(statistic, unit, self.progress)

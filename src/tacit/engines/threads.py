@@ -1,22 +1,18 @@
 """Rows in this process, summed by threads (the kernels let go of the interpreter's lock)."""
 
-from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-import numpy as np
-
-from tacit._parallel import parallel_map, threads_at_most
-from tacit._resources import check_memory, usable_cores
+from tacit._parallel import threads_at_most
+from tacit._resources import usable_cores
 from tacit._validate import Range, check
 from tacit.data.store import RatingsOrStore, Store
+from tacit.engines.base import check_room, run_on_threads
 from tacit.errors import EngineError
 from tacit.kernels.loops import LOOPS, Loops
-from tacit.trusted.rows import Rows, Run
+from tacit.trusted.rows import Rows
 from tacit.trusted.statistic import BoundedSum, Statistic
 
 __all__ = ["ThreadEngine"]
-
-Result = TypeVar("Result")
 
 
 class ThreadEngine:
@@ -58,19 +54,7 @@ class ThreadEngine:
         """Sum a statistic over all users, in integer multiples of `unit`."""
         if self._rows is None:
             raise EngineError("the engine holds no rows: take(ratings) comes first")
-        needed = 8 * int(np.prod(statistic.shape)) * (self._threads + 4)
-        check_memory(
-            needed,
-            f"a sum of shape {statistic.shape} would need {needed:,} bytes, more",
-            "use an algorithm without such a matrix (FrankWolfe(eigen='oja'), --algorithm oja), or "
-            "fewer items (top_items, --top-items)",
-        )
+        check_room(statistic, self._threads + 4)
         with threads_at_most(self._threads):
-            return statistic.bounded_sum(self._rows, unit, Run(self._each, self.loops))
-
-    def _each(self, task: Callable[[int, int], Result]) -> list[Result]:
-        """Run a task on ranges of users that hold about the same number of ratings."""
-        indptr = self._rows.indptr if self._rows else np.zeros(1, np.int64)
-        marks = np.linspace(0, indptr[-1], self._threads + 1)[1:-1]
-        edges = [0, *np.searchsorted(indptr, marks).tolist(), len(indptr) - 1]
-        return parallel_map(task, edges[:-1], edges[1:])
+            run = run_on_threads(self._rows, self._threads, self.loops)
+            return statistic.bounded_sum(self._rows, unit, run)
