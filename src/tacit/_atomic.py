@@ -1,13 +1,13 @@
-"""Write a file whole or not at all: a crash leaves no half-written file."""
+"""Write a file whole or not at all, lock one, and say why it cannot be used."""
 
 import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
-__all__ = ["durable_file", "make_folder", "sync_folder", "write_durably"]
+__all__ = ["durable_file", "hold", "make_folder", "reason_of", "sync_folder", "write_durably"]
 
 _CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
@@ -65,3 +65,27 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def hold(path: Path) -> IO[bytes]:
+    """Lock a file for this process; the system lets go when the process ends, however.
+
+    Raises:
+        BlockingIOError: another process holds it.
+    """
+    file = path.open("ab")
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:  # a system without flock
+        pass
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def reason_of(error: Exception) -> str:
+    """Say why a file cannot be read or written, without its name."""
+    return getattr(error, "strerror", None) or type(error).__name__

@@ -1,8 +1,12 @@
 """The exceptions that reading a damaged or foreign file can raise."""
 
+import struct
+import zipfile
+import zlib
+
 from safetensors import SafetensorError
 
-__all__ = ["MALFORMED", "UNSOUND"]
+__all__ = ["MALFORMED", "TORN", "UNSOUND"]
 
 MALFORMED = (
     ArithmeticError,
@@ -16,3 +20,6 @@ MALFORMED = (
 
 UNSOUND = (*MALFORMED, MemoryError, SafetensorError)
 """Arrays and what is said of them; tables raise `data.tables:READER_ERRORS` as well."""
+
+TORN = (EOFError, OSError, struct.error, zipfile.BadZipFile, zlib.error)
+"""Packed files that are cut short or damaged."""

@@ -18,6 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+from tacit._atomic import reason_of
 from tacit._damaged import MALFORMED
 from tacit.errors import ConfigError
 
@@ -91,8 +92,7 @@ def check_replaceable(output: Output, *, overwrite: bool) -> None:
     try:
         _refuse_no_file(name, path)
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ConfigError(f"{name} {path} cannot be written: {reason}") from None
+        raise ConfigError(f"{name} {path} cannot be written: {reason_of(error)}") from None
     if os.path.lexists(path) and not overwrite and not is_of_kind(path, kind):
         known = "" if kind is Kind.RATINGS else f" and is not {kind.value}"
         raise ConfigError(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from tacit._damaged import MALFORMED
 from tacit.accounting.budget import LARGEST_MU, Accounting, PrivacyBudget, epsilon_of
 from tacit.accounting.ledger import Entry, Ledger
 from tacit.accounting.old_certificate import release_of_name, sources_in_text
@@ -222,14 +223,7 @@ class Certificate:
         """Read the machine's form; anything unsound is a ModelFileError."""
         try:
             return _parse(value)
-        except (
-            TacitError,
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            OverflowError,
-        ) as error:
+        except (TacitError, *MALFORMED) as error:
             raise ModelFileError(f"the certificate cannot be read: {error}") from None
 
     def verify(self) -> Verification:

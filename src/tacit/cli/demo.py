@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit._atomic import reason_of
 from tacit.cli.options import Force
 from tacit.cli.progress import Quiet, say, status, with_bar
 from tacit.errors import ConfigError
@@ -127,7 +128,7 @@ def _make_files(folder: Path, users: int, force: bool) -> dict[str, Path]:
         folder.mkdir(parents=True, exist_ok=True)
         _claim(folder, files.values(), force)
     except OSError as error:
-        raise ConfigError(f"--folder {folder}: {error.strerror}") from None
+        raise ConfigError(f"--folder {folder}: {reason_of(error)}") from None
     for part, frame in (("train", made.train), ("test", made.test), ("items", made.items)):
         write_frame(frame, files[part])
     return files

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from tacit._atomic import reason_of
 from tacit.cli.spelling import as_typed, interrupted
 from tacit.errors import ConfigError, TacitError
 
@@ -186,7 +187,7 @@ class WithExamples(TyperCommand):
                 if each.param_type_name == "option"
             }
             if isinstance(error, OSError):
-                told = f"{error.filename}: {error.strerror}"
+                told = f"{error.filename}: {reason_of(error)}"
                 raise ConfigError(as_typed(told, options, ctx.params)) from None
             error.args = (as_typed(str(error), options, ctx.params),)
             raise

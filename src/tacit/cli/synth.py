@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit._atomic import reason_of
 from tacit.cli.options import AsJson, Force, show_json
 from tacit.cli.progress import Quiet, say, status
 from tacit.errors import ConfigError, DataError
@@ -93,4 +94,4 @@ def write_frame(frame: "pl.DataFrame", path: Path) -> None:
         with durable_file(path) as file:
             frame.write_csv(file) if path.suffix == ".csv" else frame.write_parquet(file)
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}") from None
+        raise DataError(f"{path} cannot be written: {reason_of(error)}") from None

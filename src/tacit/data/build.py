@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacit.data.catalogue import Catalogue
 from tacit.data.ids import Numbered, clean_ids, cuts_of, join_ids, numbered, pieces_of, rows_text
 from tacit.data.tables import Table
-from tacit.datasets.scales import rating_range_of
+from tacit.datasets.registry import rating_range_of
 from tacit.errors import ConfigError, DataError, UnknownItemsError
 
 if TYPE_CHECKING:

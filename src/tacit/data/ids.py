@@ -91,6 +91,19 @@ def unify_ids(ids: pl.Series) -> pl.Series:
     return ids if ids.dtype in (pl.String, pl.UInt64) else ids.cast(pl.Int64)
 
 
+def rows_of(wanted: pl.Series, known: pl.Series) -> NDArray[np.int64]:
+    """The place of each wanted id among those that are known, -1 where it is not among them.
+
+    >>> rows_of(pl.Series(["7", "8"]), pl.Series([6, 7]))
+    array([ 1, -1])
+    """
+    rows, asked = pl.DataFrame({"id": known}).with_row_index("row"), pl.DataFrame({"id": wanted})
+    if known.dtype != wanted.dtype:
+        rows, asked = rows.cast({"id": pl.String}), asked.cast({"id": pl.String})
+    found = asked.join(rows, on="id", how="left", maintain_order="left")["row"]
+    return found.cast(pl.Int64).fill_null(-1).to_numpy()
+
+
 def rows_text(count: int) -> str:
     """A count of rows for a message.
 

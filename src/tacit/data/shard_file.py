@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
+from tacit._atomic import reason_of
 from tacit._damaged import UNSOUND
 from tacit.data.ratings import Ratings
 from tacit.data.tables import READER_ERRORS
@@ -77,7 +78,7 @@ def read_whole(path: Path) -> bytearray:
                     raise DataError(f"{path}: it was cut short while it was read")
                 at += read
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+        raise DataError(f"{path}: cannot be read ({reason_of(error)})") from None
     return content
 
 

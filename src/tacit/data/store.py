@@ -24,6 +24,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 import polars as pl
 
+from tacit._atomic import reason_of
 from tacit.data.catalogue import Catalogue
 from tacit.data.features import FeatureColumn, ItemFeatures
 from tacit.data.ratings import Ratings
@@ -113,7 +114,7 @@ class Store:
             made = cls(place, scale, catalogue, implicit, shards, stamp, catalogue)
             made._check_numbers()
         except OSError as error:
-            raise DataError(f"{place}: cannot be read ({error.strerror})") from None
+            raise DataError(f"{place}: cannot be read ({reason_of(error)})") from None
         except UNSOUND_SHARD as error:
             raise _damaged(place, MANIFEST, error) from None
         return made

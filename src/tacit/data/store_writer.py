@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit._atomic import make_folder, sync_folder, write_durably
+from tacit._atomic import make_folder, reason_of, sync_folder, write_durably
 from tacit.data.build import RatingRange, Rules
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
@@ -146,8 +146,7 @@ def check_folder(folder: str | PathLike[str], *, overwrite: bool) -> Path:
     except ConfigError:
         raise
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        raise ConfigError(f"store {place} cannot be written: {reason}") from None
+        raise ConfigError(f"store {place} cannot be written: {reason_of(error)}") from None
     if filled and not (overwrite and _is_ours(place)):
         what = "a store is there already" if is_store(place) else "the folder is not empty"
         raise ConfigError(
@@ -184,5 +183,4 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise DataError(f"store {folder} cannot be written: {reason}") from None
+        raise DataError(f"store {folder} cannot be written: {reason_of(error)}") from None

@@ -6,21 +6,19 @@ an archive never become paths.
 
 import hashlib
 import shutil
-import struct
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from tacit._damaged import TORN
 from tacit.datasets.spec import Member
 from tacit.errors import DataError
 
 __all__ = ["member_bytes", "member_path", "member_stream"]
 
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error)
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -30,11 +28,11 @@ def member_stream(source: Path, member: Member) -> Iterator[IO[bytes]]:
     with ExitStack() as stack:
         try:
             stream = _opened(source, member, stack)
-        except (*_DAMAGE, NotImplementedError, RuntimeError, UnicodeError) as error:
+        except (*TORN, NotImplementedError, RuntimeError, UnicodeError) as error:
             raise _damaged(source, error) from None
         try:
             yield stream
-        except _DAMAGE as error:
+        except TORN as error:
             raise _damaged(source, error) from None
 
 

@@ -1,6 +1,7 @@
 """load: a named dataset as Ratings, checked against its published counts."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -8,12 +9,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.datasets.paths import folder_of
 from tacit.datasets.registry import dataset_named
 from tacit.datasets.spec import Dataset, Reader
 from tacit.errors import ConfigError, DataError
+from tacit.trusted.selection import restricted
 
 __all__ = ["load"]
 
@@ -87,19 +88,6 @@ def _most_rated(ratings: Ratings, top: int) -> Ratings:
     """The most rated items, ties by their order, and the users who rated any; NOT PRIVATE."""
     counts = np.bincount(ratings.items, minlength=ratings.n_items)
     chosen = np.sort(np.argsort(-counts, kind="stable")[:top])
-    places = np.full(ratings.n_items, -1, np.int64)
-    places[chosen] = np.arange(top)
-    moved = places[ratings.items]
-    kept = moved >= 0
-    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))
-    indptr = before[ratings.indptr]
-    titles = ratings.catalogue.titles
-    catalogue = Catalogue(
-        ratings.catalogue.ids.gather(chosen),
-        None if titles is None else titles.gather(chosen),
-        public=False,
-    )
-    items, values = moved[kept].astype(ratings.items.dtype), ratings.values[kept]
-    users = ratings.user_ids
-    thinned = Ratings(ratings.rating_range, catalogue, users, indptr, items, values)
-    return thinned.take_rows(np.flatnonzero(np.diff(indptr)))
+    kept = restricted(ratings, chosen)
+    filled = kept.take_rows(np.flatnonzero(np.diff(kept.indptr)))
+    return replace(filled, catalogue=replace(filled.catalogue, public=False))

@@ -11,7 +11,15 @@ from typing import Final, NamedTuple
 from tacit._validate import one_of, refuse
 from tacit.datasets.spec import Counts, Dataset, Download, Member
 
-__all__ = ["DATASETS", "MAX_RATINGS", "PAPER_RANGE", "PAPER_TOPS", "dataset_named"]
+__all__ = [
+    "DATASETS",
+    "MAX_RATINGS",
+    "PAPER_RANGE",
+    "PAPER_TOPS",
+    "RATING_RANGES",
+    "dataset_named",
+    "rating_range_of",
+]
 
 MAX_RATINGS: Final = 80
 """xi: at most so many ratings a user in the paper's private experiments, except for Jester."""
@@ -229,6 +237,28 @@ _ALL: Final = (
 
 DATASETS: Mapping[str, Dataset] = MappingProxyType({known.name: known for known in _ALL})
 """Every named dataset by its name."""
+
+RATING_RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {known.name: known.scale for known in _ALL}
+    | {
+        "movielens": (0.5, 5.0),
+        "synthetic-rank-one": (-1.0, 1.0),
+        "synthetic-tastes": (0.5, 5.0),
+    }
+)
+"""The lowest and the highest rating that each named dataset's own scale allows (public)."""
+
+
+def rating_range_of(name: str) -> tuple[float, float]:
+    """The rating range of a named dataset; upper and lower case are the same.
+
+    >>> rating_range_of("Jester")
+    (-10.0, 10.0)
+    """
+    found = RATING_RANGES.get(name.strip().lower())
+    if found is None:
+        refuse("rating_range", name, f"(lowest, highest), or {one_of(name, RATING_RANGES)}")
+    return found
 
 
 def dataset_named(name: str) -> Dataset:

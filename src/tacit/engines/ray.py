@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+from tacit._atomic import reason_of
 from tacit._resources import physical_memory, usable_cores
 from tacit._validate import Range, check
 from tacit.data.ratings import Ratings
@@ -251,7 +252,7 @@ class Ray:
                 file.write(self._key)
         except OSError as error:
             raise EngineError(
-                f"store {folder}: the key of the fit cannot be written there ({error.strerror})"
+                f"store {folder}: the key of the fit cannot be written there ({reason_of(error)})"
             ) from None
 
     def _keeps(self, store: Store) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tacit._atomic import reason_of
 from tacit.data.store import Store, View, is_store
 from tacit.engines.shards import ShardSums
 from tacit.errors import EngineError, TacitError
@@ -89,8 +90,8 @@ def read_key(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise EngineError(
-            f"{path}: a worker cannot read the key of the fit ({error.strerror}); the folder must "
-            "be at the same path on all machines of the cluster"
+            f"{path}: a worker cannot read the key of the fit ({reason_of(error)}); the folder "
+            "must be at the same path on all machines of the cluster"
         ) from None
 
 

@@ -19,6 +19,7 @@ from tacit.errors import ConfigError, DataError
 from tacit.evaluation.held_out import HeldOut, match_held_out
 from tacit.evaluation.notice import NOTICE, Measured
 from tacit.evaluation.predicting import predicted
+from tacit.trusted.selection import keep
 
 __all__ = [
     "NOTICE",
@@ -120,19 +121,8 @@ def split(
 
 def keep_ratings(ratings: Ratings, kept: NDArray[np.bool_], *, everyone: bool) -> Ratings:
     """Return some of the ratings, of everyone or only of people who still have any."""
-    filled = np.diff(ratings.indptr) > 0
-    counts = np.zeros(ratings.n_users, np.int64)
-    counts[filled] = np.add.reduceat(kept, ratings.indptr[:-1][filled], dtype=np.int64)
-    people = np.full(ratings.n_users, fill_value=True) if everyone else counts > 0
-    return Ratings(
-        ratings.rating_range,
-        ratings.catalogue,
-        ratings.user_ids.filter(pl.Series(people)),
-        np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[people]))),
-        ratings.items[kept],
-        ratings.values[kept],
-        ratings.implicit,
-    )
+    some = keep(ratings, kept)
+    return some if everyone else some.take_rows(np.flatnonzero(np.diff(some.indptr)))
 
 
 def user_mean_accuracy(train: Ratings, test: Ratings | pl.DataFrame) -> Accuracy:

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.data.catalogue import Catalogue
-from tacit.data.ids import clean_ids, rows_text
+from tacit.data.ids import clean_ids, rows_of, rows_text
 from tacit.data.ratings import Columns, Ratings
 from tacit.data.tables import read_frame
 from tacit.errors import ConfigError, DataError
@@ -124,10 +124,5 @@ def _pairs(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series, NDArray[np.float3
 
 def _rows_of(train: Ratings, user_ids: pl.Series) -> NDArray[np.int64]:
     """Return the training row of every user id, -1 for a user without training ratings."""
-    rows = pl.DataFrame({"id": train.user_ids}).with_row_index("row")
-    rows = rows.filter(pl.Series(np.diff(train.indptr) > 0))
-    wanted = pl.DataFrame({"id": user_ids})
-    if train.user_ids.dtype != user_ids.dtype:
-        rows, wanted = rows.cast({"id": pl.String}), wanted.cast({"id": pl.String})
-    found = wanted.join(rows, on="id", how="left", maintain_order="left")["row"]
-    return found.cast(pl.Int64).fill_null(-1).to_numpy()
+    rows = rows_of(user_ids, train.user_ids)
+    return np.where(np.diff(train.indptr)[rows] > 0, rows, -1)

@@ -18,7 +18,7 @@ from tacit._blas import blas_threads
 from tacit._compiling import tell_again
 from tacit._resources import usable_cores
 from tacit.data.build import Rules
-from tacit.data.ids import clean_ids
+from tacit.data.ids import clean_ids, rows_of
 from tacit.data.ratings import Columns, Ratings
 from tacit.data.tables import read_frame
 from tacit.errors import ConfigError, UnknownItemsError, UnknownItemsWarning
@@ -253,7 +253,7 @@ def predict_frame(
     table = read_frame(pairs, Columns(), implicit=True)
     users, items = clean_ids(table["user"]), clean_ids(table["item"])
     positions = known_positions(items, model.catalogue, "wanted items")
-    found = _looked_up(model, ratings, _rows_of(ratings.user_ids, users), positions)
+    found = _looked_up(model, ratings, rows_of(users, ratings.user_ids), positions)
     columns = dict(zip(("score", "std"), found(spread, clip), strict=False))
     known = pl.Series(positions >= 0)
     frame = pl.DataFrame({"user": users, "item": items, **columns})
@@ -284,12 +284,3 @@ def _looked_up(
         return tuple(made)
 
     return predict
-
-
-def _rows_of(known: pl.Series, wanted: pl.Series) -> NDArray[np.int64]:
-    """Return the row of every user id, -1 for a user without ratings."""
-    rows, asked = pl.DataFrame({"id": known}).with_row_index("row"), pl.DataFrame({"id": wanted})
-    if known.dtype != wanted.dtype:
-        rows, asked = rows.cast({"id": pl.String}), asked.cast({"id": pl.String})
-    found = asked.join(rows, on="id", how="left", maintain_order="left")["row"]
-    return found.cast(pl.Int64).fill_null(-1).to_numpy()

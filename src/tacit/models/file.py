@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 
-from tacit._atomic import write_durably
+from tacit._atomic import reason_of, write_durably
 from tacit._damaged import UNSOUND
 from tacit._outputs import Kind as FileKind
 from tacit._outputs import Output, check_replaceable
@@ -80,8 +80,7 @@ def save(model: Model, path: str | PathLike[str], *, overwrite: bool = False) ->
     try:
         write_durably(Path(path), content)
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ModelFileError(f"model file {path} cannot be written: {reason}") from None
+        raise ModelFileError(f"model file {path} cannot be written: {reason_of(error)}") from None
 
 
 def load(path: str | PathLike[str]) -> Model:
@@ -93,8 +92,7 @@ def load(path: str | PathLike[str]) -> Model:
         arrays, facts = _read(Path(path))
         return _model(arrays, facts)
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ModelFileError(f"model file {path} cannot be read: {reason}") from None
+        raise ModelFileError(f"model file {path} cannot be read: {reason_of(error)}") from None
     except TacitError as error:
         raise ModelFileError(f"{path} is not a valid model file: {error}") from None
     except (*UNSOUND, *READER_ERRORS) as error:

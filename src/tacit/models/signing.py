@@ -21,7 +21,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
-from tacit._atomic import sync_folder, write_durably
+from tacit._atomic import reason_of, sync_folder, write_durably
 from tacit.errors import ConfigError, MissingPackage, SignatureError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def sign(
     try:
         write_durably(target, (json.dumps(fields, indent=2) + "\n").encode())
     except OSError as error:
-        raise ConfigError(f"{target} cannot be written: {_reason(error)}") from None
+        raise ConfigError(f"{target} cannot be written: {reason_of(error)}") from None
     return made
 
 
@@ -217,7 +217,7 @@ def _file_digest(path: Path) -> bytes:
     except ValueError as error:
         raise SignatureError(f"model file {path} {error}") from None
     except OSError as error:
-        raise SignatureError(f"model file {path} cannot be read: {_reason(error)}") from None
+        raise SignatureError(f"model file {path} cannot be read: {reason_of(error)}") from None
 
 
 def _content(path: Path, what: str, most: int, failure: type[Exception]) -> bytes:
@@ -229,7 +229,7 @@ def _content(path: Path, what: str, most: int, failure: type[Exception]) -> byte
     except ValueError as error:
         raise failure(f"{what} {path} {error}") from None
     except OSError as error:
-        raise failure(f"{what} {path} cannot be read: {_reason(error)}") from None
+        raise failure(f"{what} {path} cannot be read: {reason_of(error)}") from None
 
 
 def _check_regular(path: Path, most: int) -> None:
@@ -264,7 +264,7 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
             f"{path} exists; keys are never written over: give another name"
         ) from None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {_reason(error)}") from None
+        raise ConfigError(f"{path} cannot be written: {reason_of(error)}") from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -273,7 +273,7 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
         sync_folder(path.parent)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise ConfigError(f"{path} cannot be written: {_reason(error)}") from None
+        raise ConfigError(f"{path} cannot be written: {reason_of(error)}") from None
 
 
 def _read_key(path: Path) -> bytes:
@@ -345,7 +345,3 @@ def _need_library() -> None:
         import cryptography  # noqa: F401
     except ImportError:
         raise MissingPackage("a signature", "cryptography", "sign") from None
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or type(error).__name__

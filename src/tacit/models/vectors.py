@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit._atomic import reason_of
 from tacit._validate import path_of
 from tacit.data.catalogue import Catalogue
 from tacit.errors import ConfigError, MissingPackage
@@ -92,7 +93,7 @@ class HasVectors:
                 else:
                     self._vector_frame().write_parquet(file)
         except OSError as error:
-            raise ConfigError(f"path={target}: cannot be written ({error.strerror})") from None
+            raise ConfigError(f"path={target}: cannot be written ({reason_of(error)})") from None
 
     def ann_index(self) -> Any:
         """Return a faiss index of the items, for approximate search by inner product.

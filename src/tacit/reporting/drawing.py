@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tacit._atomic import durable_file
+from tacit._atomic import durable_file, reason_of
 from tacit._outputs import Kind, Output, check_replaceable
 from tacit.errors import ConfigError, MissingPackage
 
@@ -76,4 +76,4 @@ def save_figure(figure: "Figure", path: Path) -> None:
         with durable_file(path) as file:
             figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=metadata)
     except OSError as error:
-        raise ConfigError(f"the figure {path} cannot be written: {error.strerror}") from None
+        raise ConfigError(f"the figure {path} cannot be written: {reason_of(error)}") from None

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from tacit._atomic import write_durably
+from tacit._atomic import reason_of, write_durably
 from tacit._outputs import Kind, Output, check_outputs
 from tacit.errors import ConfigError
 
@@ -90,6 +90,5 @@ def export_site(model: Path, folder: Path, *, force: bool = False) -> Mapping[st
         for name, written in files.items():
             write_durably(folder / name, written)
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ConfigError(f"--output {folder}: {reason}") from None
+        raise ConfigError(f"--output {folder}: {reason_of(error)}") from None
     return {name: len(written) for name, written in files.items()}

@@ -11,14 +11,13 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load as from_bytes
 from safetensors.numpy import save as to_bytes
 
-from tacit._atomic import make_folder, sync_folder, write_durably
+from tacit._atomic import hold, make_folder, reason_of, sync_folder, write_durably
 from tacit._damaged import UNSOUND
 from tacit.accounting.ledger import Entry
 from tacit.errors import CheckpointError
@@ -38,7 +37,11 @@ class Journal:
         self._folder = Path(folder)
         try:
             make_folder(self._folder)
-            self._lock = _hold(self._folder / "lock")
+            self._lock = hold(self._folder / "lock")
+        except BlockingIOError:
+            raise CheckpointError(
+                f"checkpoint {folder} is in use by another process; wait for it or give another"
+            ) from None
         except OSError as error:
             raise _unusable(self._folder, error) from None
         try:
@@ -139,26 +142,6 @@ def _refuse_other(folder: Path, about: Mapping[str, str]) -> None:
         )
 
 
-def _hold(path: Path) -> IO[bytes]:
-    """Lock the folder for this process; the system lets go when the process ends, however."""
-    file = path.open("ab")
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # a system without flock: the fingerprint still guards the content
-        pass
-    except BlockingIOError:
-        file.close()
-        raise CheckpointError(
-            f"checkpoint {path.parent} is in use by another process; wait for it or give another"
-        ) from None
-    except OSError:
-        file.close()
-        raise
-    return file
-
-
 def _encode(entry: Entry, values: NDArray[np.float64]) -> bytes:
     facts = json.dumps([entry.name, entry.sensitivity, entry.noise_sd, _checksum(values)])
     return to_bytes({"values": values}, metadata={"tacit": facts})
@@ -181,7 +164,7 @@ def _checksum(values: NDArray[np.float64]) -> str:
 
 
 def _unusable(folder: Path, error: OSError) -> CheckpointError:
-    reason = error.strerror or type(error).__name__
+    reason = reason_of(error)
     if isinstance(error, FileExistsError | NotADirectoryError):
         reason = "it is a file, or in one; give a folder"
     return CheckpointError(

@@ -3,6 +3,7 @@
 import codecs
 from pathlib import Path
 
+from tacit._atomic import reason_of
 from tacit._resources import physical_memory
 from tacit.errors import DataError
 
@@ -30,7 +31,7 @@ def as_utf8(path: Path, head: bytes, size: int) -> bytes | None:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+        raise DataError(f"{path}: cannot be read ({reason_of(error)})") from None
     return decoded(path, content)
 
 

@@ -6,11 +6,11 @@ more than `encoding:room` allows.
 
 import gzip
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from tacit._damaged import TORN
 from tacit.data.readers.encoding import decoded, room
 from tacit.data.readers.text import read_content
 from tacit.data.tables import Choice, Table
@@ -19,8 +19,7 @@ from tacit.errors import DataError
 __all__ = ["read_gzip", "read_zip"]
 
 _PIECE = 1 << 20
-_DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError,
-           ValueError, KeyError)  # fmt: skip
+_DAMAGE = (*TORN, KeyError, NotImplementedError, RuntimeError, ValueError)
 """What the unpackers raise for a file that is damaged, encrypted or packed in a way unknown."""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tacit._atomic import reason_of
 from tacit.data.readers.arrow import read_arrow
 from tacit.data.readers.encoding import is_text
 from tacit.data.readers.packed import read_gzip, read_zip
@@ -190,7 +191,7 @@ def _head_of(path: Path) -> bytes:
         with path.open("rb") as stream:
             head = stream.read(HEAD)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+        raise DataError(f"{path}: cannot be read ({reason_of(error)})") from None
     if not head:
         raise DataError(f"{path}: the file is empty")
     return head

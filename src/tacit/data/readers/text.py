@@ -22,6 +22,7 @@ from typing import BinaryIO
 
 import polars as pl
 
+from tacit._atomic import reason_of
 from tacit.data.readers.encoding import as_utf8, remedy, whole_text
 from tacit.data.tables import (
     KINDS,
@@ -313,7 +314,7 @@ def _source(layout: Layout) -> Path | bytes:
     try:
         raw = layout.path.read_bytes() if layout.content is None else layout.content
     except OSError as error:
-        raise DataError(f"{layout.path}: cannot be read ({error.strerror})") from None
+        raise DataError(f"{layout.path}: cannot be read ({reason_of(error)})") from None
     if _STAND_IN.encode() in raw:
         raise DataError(f"{layout.path}: cannot be read as text")
     return raw.replace(b"::", _STAND_IN.encode())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tacit._atomic import write_durably
+from tacit._atomic import reason_of, write_durably
 from tacit._outputs import Kind, Output, check_replaceable
 from tacit.datasets.paths import folder_of, is_here
 from tacit.datasets.registry import DATASETS
@@ -161,8 +161,7 @@ def _check_folder(output: Path) -> None:
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ConfigError(f"--output {output} cannot be used: {reason}") from None
+        raise ConfigError(f"--output {output} cannot be used: {reason_of(error)}") from None
 
 
 def _check_files(experiment: Experiment, output: Path, force: bool) -> None:

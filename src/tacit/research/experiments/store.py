@@ -4,11 +4,11 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
-from tacit._atomic import write_durably
+from tacit._atomic import hold, reason_of, write_durably
 from tacit.data.readers.guard import checked_footer
 from tacit.errors import ConfigError, DataError
 from tacit.research.experiments.jobs import SCHEMA, Job
@@ -80,10 +80,16 @@ class RunStore:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _hold(folder / ".lock")
+            self._lock = hold(folder / ".lock")
+        except BlockingIOError:
+            raise ConfigError(
+                f"results folder {folder} is in use by another process; wait for it, or give "
+                "another with --runs"
+            ) from None
         except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise ConfigError(f"results folder {folder} cannot be used: {reason}") from None
+            raise ConfigError(
+                f"results folder {folder} cannot be used: {reason_of(error)}"
+            ) from None
         try:
             self._frame = _read(folder)
         except BaseException:
@@ -145,21 +151,3 @@ def _read(folder: Path) -> pl.DataFrame:
             f"{path} is not a file of stored runs ({type(error).__name__}); move it away"
         ) from None
     return frame.filter(pl.col("schema") == SCHEMA)
-
-
-def _hold(path: Path) -> IO[bytes]:
-    """Lock the folder for this process; the system lets go when the process ends, however."""
-    file = path.open("ab")
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # a system without flock
-        pass
-    except OSError:
-        file.close()
-        raise ConfigError(
-            f"results folder {path.parent} is in use by another process; wait for it, or give "
-            "another with --runs"
-        ) from None
-    return file
