@@ -1,5 +1,6 @@
 """The command line for interactions without ratings."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -37,7 +38,9 @@ def test_fit_recommend_predict_and_evaluate(shell: Shell, folder: Path, tmp_path
     assert len(listed) == 4
     assert {"film-03", "film-07"}.isdisjoint(entry["item"] for entry in listed)
     assert len(shell.json("predict", model, *own)["predictions"]) == 20
+    assert re.search(r"^rating range +none$", shell("info", model)[1], re.MULTILINE)
     code, shown, _ = shell("recommend", model)
+    assert not any(line.endswith(" ") for line in shown.splitlines())
     assert code == 0
     assert "predicted share" in shown
     words = ("evaluate", model, "--train", folder / "train.csv", "--test", folder / "test.csv")

@@ -21,7 +21,7 @@ from tacit import _parallel
 from tacit.data import csr
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Columns, Ratings
-from tacit.datasets import RATING_RANGES, rating_range_of
+from tacit.datasets import DATASETS, RATING_RANGES, rating_range_of
 from tacit.errors import ConfigError, DataError, PrivacyError, UnknownItemsError
 from tests.support.cases import slow
 
@@ -363,8 +363,9 @@ def test_named_rating_ranges() -> None:
     assert of(SMALL, rating_range=" MovieLens").rating_range == (0.5, 5.0)
     for name, expected in RATING_RANGES.items():
         assert rating_range_of(name.upper()) == expected
-    with pytest.raises(ConfigError, match=r"jester, movielens, .*yahoo-music"):
-        rating_range_of("nothing")
+    assert all(rating_range_of(name) == known.scale for name, known in DATASETS.items())
+    with pytest.raises(ConfigError, match=r"jester, .*yahoo-music.*did you mean 'netflix'"):
+        rating_range_of("netflx")
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

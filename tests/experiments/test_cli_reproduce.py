@@ -57,7 +57,10 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> N
     for done in range(3):
         progress(done, 9, 100.0 - done)
     said = capsys.readouterr().err.splitlines()
-    assert said == ["0 of 9 jobs, about 2 min left", "2 of 9 jobs, about 2 min left"]
+    assert said == [
+        "0 of 9 jobs, about 1 min 40 s left",
+        "2 of 9 jobs, about 1 min 38 s left",
+    ]
 
 
 def test_an_interruption_says_that_what_is_done_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

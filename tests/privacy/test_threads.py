@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import ratings_for
 
 import tacit
+from tacit.engines import base as base_module
 from tacit.engines import threads as threads_module
 from tacit.trusted.statistic import BoundedSum, Run
 
@@ -64,7 +65,7 @@ def test_there_is_room_for_a_sum_of_every_thread_and_four_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []
-    monkeypatch.setattr(threads_module, "check_memory", lambda needed, *_: asked.append(needed))
+    monkeypatch.setattr(base_module, "check_memory", lambda needed, *_: asked.append(needed))
     engine = tacit.ThreadEngine(3)
     engine.take(ratings_for(0))
     engine.sum(Ranges(), 0.5)  # type: ignore[arg-type]

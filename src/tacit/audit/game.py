@@ -33,7 +33,7 @@ from tacit.audit.exact_sums import kept_items, opened_run
 from tacit.audit.finding import Finding
 from tacit.audit.learned_attack import Named, features, learned_scores
 from tacit.audit.population import World, synthetic_world
-from tacit.audit.progress import UNTOLD, Steps
+from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.audit.sensitivity import QUICK, Effort, Pair, total_cost_search
 from tacit.audit.target import Target
 from tacit.data.ratings import Ratings
@@ -78,7 +78,7 @@ class Match:
     pair: Pair
     trials: int
     seed: int | None
-    steps: Steps = UNTOLD
+    steps: Steps = NO_PROGRESS
 
     @property
     def worlds(self) -> tuple[Ratings, Ratings]:
@@ -99,7 +99,7 @@ def game(
     trials: int = 500,
     seed: int | None = None,
     effort: Effort = QUICK,
-    steps: Steps = UNTOLD,
+    steps: Steps = NO_PROGRESS,
 ) -> list[Finding]:
     """Play the game and return four findings: two guessers, two forms of the bound.
 

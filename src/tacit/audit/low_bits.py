@@ -27,7 +27,7 @@ from tacit.accounting.budget import PrivacyBudget
 from tacit.audit.advantage import Guesses, area_under_curve
 from tacit.audit.observe import StatedSum, released
 from tacit.audit.population import stream
-from tacit.audit.progress import UNTOLD, Steps
+from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.data.ratings import Ratings
 from tacit.models.rules import Floats
 
@@ -103,7 +103,7 @@ def guess_sums(
     numerics: str,
     trials: int,
     seed: int,
-    steps: Steps = UNTOLD,
+    steps: Steps = NO_PROGRESS,
 ) -> dict[str, Guesses]:
     """Release zero or a sum that is one user's whole bound away, by a fair coin, and guess.
 

@@ -19,7 +19,7 @@ from tacit.audit.advantage import Guesses, area_under_curve, epsilon_limit, exac
 from tacit.audit.finding import Finding
 from tacit.audit.learned_attack import Learned
 from tacit.audit.population import LEVELS, Insider, Levels, law_of, published, stream
-from tacit.audit.progress import UNTOLD, Steps
+from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.audit.target import Target
 from tacit.models import Model
 from tacit.models.rules import Floats
@@ -67,7 +67,7 @@ def guess_rows(
     rows: tuple[Levels, Levels],
     trials: int,
     seed: int,
-    steps: Steps = UNTOLD,
+    steps: Steps = NO_PROGRESS,
 ) -> dict[str, Guesses]:
     """Let every attacker of VIEWS learn on `trials` fits, and guess on as many new ones."""
     coins = stream(seed, 2).integers(2, size=2 * trials) == 1
@@ -94,7 +94,7 @@ def membership_guesses(
     budget: PrivacyBudget | None,
     trials: int,
     seed: int,
-    steps: Steps = UNTOLD,
+    steps: Steps = NO_PROGRESS,
 ) -> dict[str, Guesses]:
     """Attack models of synthetic people under one budget, for every attacker of VIEWS."""
     law = law_of(_ITEMS, seed, implicit=subject.implicit)
@@ -109,7 +109,7 @@ def membership(
     *,
     epsilons: Sequence[float] = (),
     trials: int = 400,
-    steps: Steps = UNTOLD,
+    steps: Steps = NO_PROGRESS,
 ) -> list[Finding]:
     """Attack models without privacy, as a control, and with it.
 

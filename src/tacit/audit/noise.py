@@ -23,7 +23,7 @@ from tacit.audit.finding import Finding
 from tacit.audit.low_bits import Grid, guess_sums
 from tacit.audit.observe import Heard, StatedSum, overheard, released
 from tacit.audit.population import synthetic_world
-from tacit.audit.progress import UNTOLD, Steps
+from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.audit.target import Target
 from tacit.data.ratings import Ratings
 from tacit.models.rules import Floats
@@ -49,7 +49,7 @@ Noise = dict[str, list[Floats]]
 
 
 def noise_of(
-    subject: Target, ratings: Ratings, seeds: Iterable[int], steps: Steps = UNTOLD
+    subject: Target, ratings: Ratings, seeds: Iterable[int], steps: Steps = NO_PROGRESS
 ) -> Noise:
     """Return the noise of every release over its sd, by name, one array for each fit."""
     found: Noise = defaultdict(list)
@@ -129,7 +129,7 @@ def coarse_law(units: NDArray[np.int64], bits: int) -> tuple[float, int]:
     return float(np.sum((counts - wanted) ** 2 / wanted)), counts.size - 1
 
 
-def noise(subject: Target, seed: int = 0, *, steps: Steps = UNTOLD) -> list[Finding]:
+def noise(subject: Target, seed: int = 0, *, steps: Steps = NO_PROGRESS) -> list[Finding]:
     """Look at the noise of every release of a method, and attack its low bits.
 
     Seeds make it repeatable: the sampler is the one that is always used, fed with other words.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-__all__ = ["UNTOLD", "Progress", "Steps", "Tell"]
+__all__ = ["NO_PROGRESS", "Progress", "Steps", "Tell"]
 
 Tell = Callable[[int, int], None]
 """Called with (steps done, steps in all) of one part."""
@@ -40,5 +40,5 @@ class Steps:
             self._tell(self._done, self._planned)
 
 
-UNTOLD = Steps()
+NO_PROGRESS = Steps()
 """Steps that nobody is told of."""

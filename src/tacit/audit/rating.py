@@ -15,7 +15,7 @@ from tacit.accounting.promise import percent, two_lists
 from tacit.audit.exact_sums import Opened, opened_run
 from tacit.audit.finding import Finding
 from tacit.audit.population import Row, World, synthetic_world
-from tacit.audit.progress import UNTOLD, Steps
+from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.audit.sensitivity import (
     SLACK,
     Effort,
@@ -37,7 +37,7 @@ _HOW = (
 
 
 def rating(
-    subject: Target, *, seed: int = 0, effort: Effort | None = None, steps: Steps = UNTOLD
+    subject: Target, *, seed: int = 0, effort: Effort | None = None, steps: Steps = NO_PROGRESS
 ) -> list[Finding]:
     """Search for a single rating that costs most, in every release and in the whole fit.
 

@@ -24,7 +24,7 @@ from tacit.accounting.budget import PrivacyBudget, mu_of
 from tacit.audit.finding import Finding, Interval
 from tacit.audit.learned_attack import Learned
 from tacit.audit.population import Insider, Law, Levels, law_of, published, stream
-from tacit.audit.progress import UNTOLD, Steps
+from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.audit.target import Target
 from tacit.models import Model
 from tacit.models.rules import Floats
@@ -93,7 +93,7 @@ def _divergence(found: float, chance: float) -> float:
 class Reader:
     """The attacker, who has learned how models of one world depend on one row."""
 
-    def __init__(self, insider: Insider, law: Law, seed: int, steps: Steps = UNTOLD) -> None:
+    def __init__(self, insider: Insider, law: Law, seed: int, steps: Steps = NO_PROGRESS) -> None:
         """Fit models for rows of her own, drawn from the law, with noise of her own."""
         self._alone = insider.without_noise()
         self._exact = insider.budget is None
@@ -180,7 +180,7 @@ def read_rows(
     budget: PrivacyBudget | None,
     people: int,
     seed: int,
-    steps: Steps = UNTOLD,
+    steps: Steps = NO_PROGRESS,
 ) -> tuple[Reading, Law]:
     """Read so many people's rows, each from a model of its own, and tell the law they are from."""
     law = law_of(_ITEMS, seed, implicit=subject.implicit)
@@ -207,7 +207,7 @@ def reconstruction(
     *,
     epsilons: Sequence[float] = (),
     people: int = 20,
-    steps: Steps = UNTOLD,
+    steps: Steps = NO_PROGRESS,
 ) -> list[Finding]:
     """Read rows off models without privacy, as a control, and off models with it.
 

@@ -17,7 +17,7 @@ from tacit.accounting.release import Release
 from tacit.audit.exact_sums import Opened, opened_run
 from tacit.audit.finding import Finding
 from tacit.audit.population import Row, World, synthetic_world
-from tacit.audit.progress import UNTOLD, Steps
+from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.audit.target import Target
 
 __all__ = [
@@ -247,7 +247,7 @@ def sensitivity(
     *,
     seed: int = 0,
     effort: Effort | None = None,
-    steps: Steps = UNTOLD,
+    steps: Steps = NO_PROGRESS,
 ) -> list[Finding]:
     """Search every release of a subject, under both relations.
 

@@ -39,7 +39,7 @@ from tacit.cli import (
     verify,
 )
 from tacit.cli.options import INTERRUPTED, WithExamples, WithSettings, spelled_out
-from tacit.cli.progress import be_loud
+from tacit.cli.progress import reset_quiet
 from tacit.errors import TacitError, TacitWarning
 
 __all__ = ["app", "main"]
@@ -109,7 +109,7 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")
     warnings.simplefilter("always", TacitWarning)
     warnings.showwarning = _show_warning
-    be_loud()
+    reset_quiet()
     tell_with(_show_warning)
     _show_resumed()
     try:

@@ -7,7 +7,8 @@ import typer
 from tacit.cli.lists import POPULARITY_NOTE, show_left_out, show_lists
 from tacit.cli.new_users import Asked, check_alone, show_new_users
 from tacit.cli.options import AsJson, Layout, ModelPath, plain_table, show_json, show_table
-from tacit.errors import ConfigError, DataError, UnknownItemsError
+from tacit.cli.sources import own_ratings
+from tacit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +110,7 @@ def _new_users(
 
     files = files_of(names)
     model = load(path)
-    return model, _training(model, files, layout)
+    return model, own_ratings(model, files, layout)
 
 
 def _evaluate(
@@ -124,7 +125,7 @@ def _evaluate(
 
     (inputs, tested), (k, relevant, as_json) = files, shown
     found = load(model)
-    rows, left_out = _training(found, inputs, layout)
+    rows, left_out = own_ratings(found, inputs, layout)
     held_out = _held_out(tested, layout, found.implicit)
     length = min(10, len(found.catalogue)) if k is None else k
     if found.implicit:
@@ -168,19 +169,6 @@ def _apart(train: list[str], test: list[str]) -> "tuple[list[Path], list[Path]]"
                 "the ratings with `tacit split`, fit on one part, and give that as --train"
             )
     return inputs, tested
-
-
-def _training(model: "Model", paths: "list[Path]", layout: Layout) -> "tuple[Ratings, int]":
-    """Read what users predict from, and count ratings of items that the model does not have."""
-    from tacit.data.ratings import Ratings
-
-    options: dict[str, Any] = {"columns": layout.columns, "duplicates": layout.duplicates}
-    options |= {"rating_range": None if model.implicit else model.rating_range}
-    options |= {"catalogue": model.catalogue, "implicit": model.implicit}
-    try:
-        return Ratings.from_file(paths, **options), 0
-    except UnknownItemsError as error:  # as after --top-items
-        return Ratings.from_file(paths, unknown_items="drop", **options), error.rows
 
 
 def _held_out(paths: "list[Path]", layout: Layout, implicit: bool) -> "pl.DataFrame":

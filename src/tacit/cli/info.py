@@ -35,6 +35,8 @@ def run(model: ModelPath, as_json: AsJson = False) -> None:
     if not found.private:
         typer.echo("NOT PRIVATE")
     width = max(map(len, facts))
+    if found.implicit:
+        facts["rating_range"] = None  # of the ones that stand for interactions
     for name, value in facts.items():
         typer.echo(f"{name.replace('_', ' '):<{width}}  {_text(name, value)}")
 

@@ -308,7 +308,10 @@ def show_table(table: "Table") -> None:
 
     whole = not sys.stdout.isatty() and "COLUMNS" not in os.environ
     width = _NO_TERMINAL if whole else None
-    Console(soft_wrap=True, markup=False, highlight=False, width=width).print(table)
+    console = Console(soft_wrap=True, markup=False, highlight=False, width=width)
+    with console.capture() as drawn:
+        console.print(table)
+    typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
 
 
 def _score(value: float, model: "Model", sign: str = "") -> str:

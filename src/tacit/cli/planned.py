@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tacit.cli.options import plain_table
+from tacit.cli.options import plain_table, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -215,4 +215,4 @@ def _print_table(
     for row in rows:
         table.add_row(*row)
     console.print(before, end="")
-    console.print(table)
+    show_table(table)

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from tacit.engines import Engine
     from tacit.models import Model
 
-__all__ = ["Pace", "Quiet", "be_loud", "is_quiet", "say", "stages", "status", "with_bar"]
+__all__ = [
+    "Pace",
+    "Quiet",
+    "duration",
+    "is_quiet",
+    "reset_quiet",
+    "say",
+    "stages",
+    "status",
+    "with_bar",
+]
 
 _OVERRUN = 0.3  # a step that takes longer than expected takes this part of its time more
 _QUIET = [False]
@@ -24,14 +34,14 @@ _COMPILING = "the first time that a method runs on a machine its loops are compi
 _SLOW = 8.0  # seconds of one step after which that is said
 
 
-def _hush(value: bool) -> bool:
+def _set_quiet(value: bool) -> bool:
     _QUIET[0] = value
     return value
 
 
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", callback=_hush, help="Print only errors, notes and JSON."),
+    typer.Option("--quiet", "-q", callback=_set_quiet, help="Print only errors, notes and JSON."),
 ]
 """A verb that has this option need not look at it: `say` and the bars below do."""
 
@@ -41,7 +51,7 @@ def is_quiet() -> bool:
     return _QUIET[0]
 
 
-def be_loud() -> None:
+def reset_quiet() -> None:
     """Forget what an earlier command of this process was asked."""
     _QUIET[0] = False
 
@@ -111,14 +121,14 @@ class Pace:
     def text(self) -> str:
         """Say the time that it took, and what is left."""
         left = self.left()
-        told = "" if left is None else f", about {_duration(left)} left"
-        return f"{_duration(self.seconds)}{told}"
+        told = "" if left is None else f", about {duration(left)} left"
+        return f"{duration(self.seconds)}{told}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Write seconds as a person says them.
 
-    >>> _duration(0.2), _duration(75), _duration(4000)
+    >>> duration(0.2), duration(75), duration(4000)
     ('1 s', '1 min 15 s', '1 h 06 min')
     """
     whole = max(1, math.ceil(seconds))

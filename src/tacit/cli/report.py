@@ -7,6 +7,7 @@ import typer
 
 from tacit.cli.options import Force, Layout, ModelPath
 from tacit.cli.progress import Quiet, say, status
+from tacit.cli.sources import own_ratings
 from tacit.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _measured(
     if not held_out:
         return (), ()
     if model.implicit:
-        return (), (rank_new_users(model, _read(model, held_out, layout)),)
+        return (), (rank_new_users(model, own_ratings(model, held_out, layout)[0]),)
     own, test = _parts(model, train, held_out, layout)
     label = f"tacit ({model.rule.kind})"
     accuracies = [
@@ -111,28 +112,14 @@ def _parts(
     """Return what users predict from, and what is predicted."""
     from tacit.evaluation import fold_in
 
-    given = _read(model, held_out, layout)
+    given = own_ratings(model, held_out, layout)[0]
     if train:
-        return _read(model, train, layout), given
+        return own_ratings(model, train, layout)[0], given
     try:
         parts = fold_in(given)
     except DataError as error:
         raise DataError(f"{error}; or give --train, with what users predict from") from None
     return parts.own, parts.held_out
-
-
-def _read(model: "Model", paths: list[Path], layout: Layout) -> "Ratings":
-    from tacit.data.ratings import Ratings
-
-    return Ratings.from_file(
-        paths,
-        rating_range=None if model.implicit else model.rating_range,
-        catalogue=model.catalogue,
-        unknown_items="drop",
-        implicit=model.implicit,
-        columns=layout.columns,
-        duplicates=layout.duplicates,  # type: ignore[arg-type]  # checked there
-    )
 
 
 def _lists(model: "Model", own: "Ratings", test: "Ratings") -> "list[Measure]":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.options import AsJson, Force, show_json
+from tacit.cli.progress import duration
 from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _shown(experiment: "Experiment", options: "Options") -> "Outcome":
         task = bar.add_task("", total=None, left="")
 
         def progress(done: int, total: int, seconds: float) -> None:
-            bar.update(task, completed=done, total=total, left=f"{_time(seconds)} left")
+            bar.update(task, completed=done, total=total, left=f"{duration(seconds)} left")
 
         return reproduce(experiment, options, progress)
 
@@ -117,16 +118,9 @@ def _in_lines(clock: Callable[[], float] = time.monotonic) -> Callable[[int, int
         nonlocal last
         if clock() - last >= _EVERY:
             last = clock()
-            typer.echo(f"{done} of {total} jobs, about {_time(seconds)} left", err=True)
+            typer.echo(f"{done} of {total} jobs, about {duration(seconds)} left", err=True)
 
     return progress
-
-
-def _time(seconds: float) -> str:
-    """Write a time for a person: rough, as it is a guess."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _report(experiment: "Experiment", outcome: "Outcome", as_json: bool) -> None:

@@ -18,15 +18,16 @@ from tacit.cli.options import (
     TitleColumn,
 )
 from tacit.cli.progress import status, with_bar
-from tacit.errors import ConfigError, DataError
+from tacit.errors import ConfigError, DataError, UnknownItemsError
 
 if TYPE_CHECKING:
     from tacit.data.catalogue import Catalogue
+    from tacit.data.ratings import Ratings
     from tacit.data.store import RatingsOrStore, Store
     from tacit.engines import Engine
     from tacit.models import Model
 
-__all__ = ["Given", "GivenOrImplicit", "Source", "Where", "learned"]
+__all__ = ["Given", "GivenOrImplicit", "Source", "Where", "learned", "own_ratings"]
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,19 @@ class Source:
                 f"--output {output}: it is inside the store, which is private; give another folder"
             )
         return lambda: store
+
+
+def own_ratings(model: "Model", paths: "list[Path]", layout: Layout) -> "tuple[Ratings, int]":
+    """Read what users predict from, and count ratings of items that the model does not have."""
+    from tacit.data.ratings import Ratings
+
+    options: dict[str, Any] = {"columns": layout.columns, "duplicates": layout.duplicates}
+    options |= {"rating_range": None if model.implicit else model.rating_range}
+    options |= {"catalogue": model.catalogue, "implicit": model.implicit}
+    try:
+        return Ratings.from_file(paths, **options), 0
+    except UnknownItemsError as error:  # as after --top-items
+        return Ratings.from_file(paths, unknown_items="drop", **options), error.rows
 
 
 def learned(

@@ -58,7 +58,7 @@ class Worker:
         """Sum a statistic over the users of some shards."""
         # What an error says may quote what it is about; what is not ours to word is left out.
         try:
-            total = self._sums_of(task).sum(thawed(statistic), unit)
+            total = self._sums_of(task).sum(with_writable_arrays(statistic), unit)
             return Answer(total.seal(read_key(task.key_file)))
         except TacitError as error:
             return Answer(b"", str(error))
@@ -78,7 +78,7 @@ class Worker:
             if store.stamp != task.stamp:
                 raise EngineError(f"store {task.folder}: another one lies at the place of a worker")
             for view in task.views:
-                store = store.view(thawed(view))
+                store = store.view(with_writable_arrays(view))
             self._sums = ShardSums(store, task.numbers, threads=1, keep=task.keep)
             self._take = task.take
         return self._sums
@@ -95,7 +95,7 @@ def read_key(path: str) -> bytes:
         ) from None
 
 
-def thawed(value: Any) -> Any:
+def with_writable_arrays(value: Any) -> Any:
     """Return a description whose arrays can be written to, as they can where it was made.
 
     Arrays that come out of a message cannot, and loops would be compiled for them once more.
@@ -103,8 +103,8 @@ def thawed(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
-        return type(value)(thawed(part) for part in value)
+        return type(value)(with_writable_arrays(part) for part in value)
     if is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
-            object.__setattr__(value, field.name, thawed(getattr(value, field.name)))
+            object.__setattr__(value, field.name, with_writable_arrays(getattr(value, field.name)))
     return value

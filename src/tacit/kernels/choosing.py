@@ -9,6 +9,8 @@ import math
 import numpy as np
 from numba import njit
 
+from tacit.kernels.lists import keep_sorted
+
 __all__ = ["best_chosen", "share_sums", "softplus"]
 
 _LOWEST = -708.0  # exp of less has not all digits
@@ -125,12 +127,7 @@ def best_chosen(scores, choice, liking, allowed, rated, found):
             value = much * _chance(own[k] + offsets[k], liked, roots[k], power)
             if not value > last:
                 continue
-            at = min(held, count - 1)
-            while at > 0 and best[at - 1] < value:
-                best[at], lists[i, at] = best[at - 1], lists[i, at - 1]
-                at -= 1
-            best[at], lists[i, at] = value, k
-            held = min(held + 1, count)
+            held = keep_sorted(best, lists[i], held, value, k)
             if held == count:
                 last = best[count - 1]
         for at in range(held):

@@ -3,7 +3,9 @@
 import numpy as np
 from numba import njit
 
-__all__ = ["best_scores", "first_others"]
+from tacit.kernels.counting import without_counting
+
+__all__ = ["best_scores", "first_others", "keep_sorted"]
 
 
 @njit(cache=True, nogil=True)
@@ -27,6 +29,20 @@ def first_others(order, indptr, items, lists):
             lists[i, rest] = -1
 
 
+@without_counting
+def keep_sorted(best, places, held, value, place):
+    """Put a value and its place into a list of the best; return how many it holds.
+
+    Where it is full (`held` is its size), the value is above the last one, which goes.
+    """
+    at = min(held, best.size - 1)
+    while at > 0 and best[at - 1] < value:
+        best[at], places[at] = best[at - 1], places[at - 1]
+        at -= 1
+    best[at], places[at] = value, place
+    return min(held + 1, best.size)
+
+
 @njit(cache=True, nogil=True)
 def best_scores(scores, lists):
     """Write the positions of each row's best scores, best first; -1 where none is left.
@@ -42,12 +58,7 @@ def best_scores(scores, lists):
             score = scores[i, item]
             if not score > last:
                 continue
-            at = min(held, count - 1)
-            while at > 0 and best[at - 1] < score:
-                best[at], lists[i, at] = best[at - 1], lists[i, at - 1]
-                at -= 1
-            best[at], lists[i, at] = score, item
-            held = min(held + 1, count)
+            held = keep_sorted(best, lists[i], held, score, item)
             if held == count:
                 last = best[count - 1]
         lists[i, held:] = -1

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit._outputs import Kind, Output, check_replaceable
 from tacit.audit.population import Law, Levels
-from tacit.audit.progress import UNTOLD, Steps
+from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.audit.reconstruction import Reading, read_rows, steps_of_reading
 from tacit.audit.target import Target
 from tacit.errors import ConfigError
@@ -64,7 +64,7 @@ def draw(
     people: int = 40,
     *,
     overwrite: bool = False,
-    steps: Steps = UNTOLD,
+    steps: Steps = NO_PROGRESS,
 ) -> None:
     """Read synthetic people's ratings with and without privacy, and draw one who is typical.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tacit.data.readers.guard import checked_footer
+from tacit.data.readers.guard import Footer, checked_footer
 from tacit.data.tables import Choice, Table, places_of, refusing
 
 __all__ = ["parquet_batches", "parquet_rows", "read_parquet"]
@@ -13,37 +13,43 @@ __all__ = ["parquet_batches", "parquet_rows", "read_parquet"]
 
 def read_parquet(path: Path, wanted: Mapping[str, Choice], optional: frozenset[str]) -> Table:
     """The wanted roles of a Parquet file."""
-    footer = checked_footer(path)
-    trouble = f"{path}: no whole Parquet file (cut short, damaged, or of another format)"
-    with refusing(trouble):
-        lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        names = list(lazy.collect_schema())
-    places = places_of(str(path), names, wanted, optional)
-    picked = [names[k] for k in places.values()]
-    footer.check_columns(picked)
-    with refusing(trouble):
-        frame = lazy.select(picked).collect()
-    return {role: frame.get_column(names[k]) for role, k in places.items()}
+    footer, lazy, columns = _opened(path, wanted, optional)
+    footer.check_columns(columns.values())
+    return _collected(path, lazy, columns)
 
 
 def parquet_batches(
     path: Path, wanted: Mapping[str, Choice], rows: int
 ) -> Iterator[tuple[Table, float]]:
     """The wanted roles, so many rows at a time, each with the share of the file that was read."""
+    footer, lazy, columns = _opened(path, wanted, frozenset())
+    footer.check_columns(columns.values(), in_groups=True)
+    total = max(footer.rows(next(iter(columns.values()))), 1)
+    for start in range(0, total, rows):
+        table = _collected(path, lazy.slice(start, rows), columns)
+        yield table, min(1.0, (start + rows) / total)
+
+
+def _opened(
+    path: Path, wanted: Mapping[str, Choice], optional: frozenset[str]
+) -> tuple[Footer, pl.LazyFrame, dict[str, str]]:
+    """The footer, what polars is to read, and the column of each role."""
     footer = checked_footer(path)
-    trouble = f"{path}: no whole Parquet file (cut short, damaged, or of another format)"
-    with refusing(trouble):
+    with refusing(_trouble(path)):
         lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         names = list(lazy.collect_schema())
-    places = places_of(str(path), names, wanted, frozenset())
-    picked = [names[k] for k in places.values()]
-    footer.check_columns(picked, in_groups=True)
-    total = footer.rows(picked[0])
-    for start in range(0, max(total, 1), rows):
-        with refusing(trouble):
-            frame = lazy.select(picked).slice(start, rows).collect()
-        share = min(1.0, (start + rows) / max(total, 1))
-        yield {role: frame.get_column(names[k]) for role, k in places.items()}, share
+    places = places_of(str(path), names, wanted, optional)
+    return footer, lazy, {role: names[k] for role, k in places.items()}
+
+
+def _collected(path: Path, lazy: pl.LazyFrame, columns: Mapping[str, str]) -> Table:
+    with refusing(_trouble(path)):
+        frame = lazy.select(columns.values()).collect()
+    return {role: frame.get_column(name) for role, name in columns.items()}
+
+
+def _trouble(path: Path) -> str:
+    return f"{path}: no whole Parquet file (cut short, damaged, or of another format)"
 
 
 def parquet_rows(path: Path) -> int:
