@@ -273,7 +273,9 @@ def test_a_worker_tells_what_went_wrong_in_public_words_only(tmp_path: Path) -> 
     rows = ratings_for(8, **SIZES)
     store = write_store(rows, tmp_path / "store", 2)
     task = Task(str(store.folder), store.stamp, (0, 1), (), 1, True, str(tmp_path / "none"))
-    assert "cannot read the key" in Worker().sum(task, UserCount(), 1.0).trouble
+    trouble = Worker().sum(task, UserCount(), 1.0).trouble
+    assert "cannot read the key" in trouble
+    assert "not copies" in trouble
 
     def view(_: tacit.Ratings) -> tacit.Ratings:
         raise ValueError(MARK)

@@ -110,44 +110,11 @@ LEAVING = (
               "self._lock.close()\n"
               "(self._folder / 'done').write_bytes(b'x' * int(about_size(self)))"),
          Edit("trusted/journal.py", "",
-              "def _hold(path: Path) -> IO[bytes]:\n"
-              '    """Lock the folder for this process; the system lets go when the '
-              'process ends, however."""\n'
-              "    file = path.open('ab')\n"
-              "    try:\n"
-              "        import fcntl\n"
-              "        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
-              "    except ImportError:\n"
-              "        pass\n"
-              "    except BlockingIOError:\n"
-              "        file.close()\n"
-              "        raise CheckpointError(f'checkpoint {path.parent} is in use by "
-              "another process; wait for it or give another') from None\n"
-              "    except OSError:\n"
-              "        file.close()\n"
-              "        raise\n"
-              "    return file",
-              "def about_size(journal: Journal) -> int:\n"
-              '    """How large the fit was."""\n'
+              '_ABOUT = "fit.json"',
+              '_ABOUT = "fit.json"\n'
+              "def about_size(journal):\n"
               "    return int(json.loads((journal._folder / "
-              "_ABOUT).read_bytes())['ratings'][:3], 16)\n"
-              "def _hold(path: Path) -> IO[bytes]:\n"
-              '    """Lock the folder for this process; the system lets go when the '
-              'process ends, however."""\n'
-              "    file = path.open('ab')\n"
-              "    try:\n"
-              "        import fcntl\n"
-              "        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
-              "    except ImportError:\n"
-              "        pass\n"
-              "    except BlockingIOError:\n"
-              "        file.close()\n"
-              "        raise CheckpointError(f'checkpoint {path.parent} is in use by "
-              "another process; wait for it or give another') from None\n"
-              "    except OSError:\n"
-              "        file.close()\n"
-              "        raise\n"
-              "    return file")),
+              "_ABOUT).read_bytes())['ratings'][:3], 16)")),
         (ONLY + "[frank-wolfe]",),
     ),
     Mutant(

@@ -283,7 +283,7 @@ NOISE = (
     Mutant(
         "two processes may use one checkpoint",
         "both draw the next release, and one of them is lost",
-        (Edit(JOURNAL, "_hold",
+        (Edit("_atomic.py", "hold",
               "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)",
               "fcntl.LOCK_EX"),),
         (CRASHES + "test_two_at_once_are_refused",),

@@ -90,8 +90,8 @@ def read_key(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise EngineError(
-            f"{path}: a worker cannot read the key of the fit ({reason_of(error)}); the folder "
-            "must be at the same path on all machines of the cluster"
+            f"{path}: a worker cannot read the key of the fit ({reason_of(error)}); the store must "
+            "be one folder that all machines of the cluster share, at the same path, not copies"
         ) from None
 
 
