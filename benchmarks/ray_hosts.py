@@ -46,6 +46,7 @@ class Host:
         if number > 1:
             role = [f"--address={ADDRESSES[1]}:{PORT}"]
         node = [RAY, "start", *role, f"--node-ip-address={address}", "--num-cpus=1", "--block"]
+        node.append("--object-store-memory=200000000")
         alone = [
             "unshare",
             "-m",

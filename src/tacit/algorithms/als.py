@@ -109,7 +109,7 @@ class ALS(Validated):
             noisy = mechanism.release(_equations_of(turn), statistic)
             equations = _equations(noisy, mechanism.noise_sd(_equations_of(turn)), statistic)
             factors = self._solved(equations, items, last=turn == rounds)
-            factors = _limited(factors, _MOST_SPREAD * _width(facts))[:, : self._rank(facts)]
+            factors = _limited(factors, _MOST_SPREAD * facts.width)[:, : self._rank(facts)]
         return self._rule(facts, bounds, factors)
 
     def public(self, facts: Facts) -> dict[str, str]:
@@ -153,7 +153,7 @@ class ALS(Validated):
     def _start(self, facts: Facts) -> Floats:
         """Return the public V of the first round."""
         columns = self._start_rank(facts)
-        scale = _START_SPREAD * _width(facts) * math.sqrt(facts.n_items / columns)
+        scale = _START_SPREAD * facts.width * math.sqrt(facts.n_items / columns)
         return scale * start_block(facts.n_items, columns, self.start_seed)
 
     def _rule(self, facts: Facts, bounds: RowBounds, factors: Floats) -> RidgeRule:
@@ -179,7 +179,7 @@ class ALS(Validated):
         makes it s2/(t + e^2).
         """
         noise = noise_sd * math.sqrt(counts.size)
-        error = _width(facts) / 2 * noise / max(float(counts.sum()), noise, 1e-12)
+        error = facts.width / 2 * noise / max(float(counts.sum()), noise, 1e-12)
         return self.shrink / (1 + self.shrink * error**2 / self._ridge(facts))
 
     def _item_sums(self, facts: Facts) -> ItemSums:
@@ -188,10 +188,10 @@ class ALS(Validated):
         return ItemSums(bounds, facts.rating_range)
 
     def _clip(self, facts: Facts) -> float:
-        return 0.3 * _width(facts) if self.clip is None else self.clip
+        return 0.3 * facts.width if self.clip is None else self.clip
 
     def _ridge(self, facts: Facts) -> float:
-        return _width(facts) ** 2 / 20 if self.ridge is None else self.ridge
+        return facts.width ** 2 / 20 if self.ridge is None else self.ridge
 
     def _most(self, facts: Facts) -> int:
         return min(self.max_ratings or facts.n_items, facts.n_items)
@@ -331,7 +331,3 @@ def _limited(factors: Floats, most: float) -> Floats:
     """Scale V down where the root mean square of u . v_j would be beyond what ratings can have."""
     spread = math.sqrt(float(np.mean(np.sum(factors**2, axis=1))))
     return factors * min(1.0, most / max(spread, 1e-300))
-
-
-def _width(facts: Facts) -> float:
-    return facts.rating_range[1] - facts.rating_range[0]

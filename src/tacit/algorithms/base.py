@@ -24,6 +24,11 @@ class Facts:
     budget: PrivacyBudget | None
 
     @property
+    def width(self) -> float:
+        """How far apart the lowest and the highest rating are."""
+        return self.rating_range[1] - self.rating_range[0]
+
+    @property
     def paper_accounting(self) -> bool:
         """Whether noise follows the paper's formula."""
         return self.budget is not None and self.budget.accounting is Accounting.PAPER

@@ -209,7 +209,7 @@ class Moments(Validated):
             sampling_sd=math.sqrt(spreads.users) * spreads.rating * items.rated.shares,
             users=spreads.users,
             single=self._headroom * spreads.rating,
-            width=facts.rating_range[1] - facts.rating_range[0],
+            width=facts.width,
             most=min(self.rank or MOST_DIRECTIONS, facts.n_items),
             seed=self.start_seed,
         )
@@ -251,7 +251,7 @@ class Moments(Validated):
         noise_sd = mechanism.noise_sd(_EFFECTS, statistic.sensitivity)
         effects = mechanism.release(_EFFECTS, statistic)
         variances = (noise_sd**2 + spreads.rating * spreads.users * rated.shares) / rated.weights**2
-        width = facts.rating_range[1] - facts.rating_range[0]
+        width = facts.width
         measured = effects / rated.weights
         found = drawn_to_popularity(measured, variances, rated.weights, 0.005 * width)
         means = np.clip(overall + found.estimates, *facts.rating_range)
