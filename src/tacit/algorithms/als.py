@@ -191,7 +191,7 @@ class ALS(Validated):
         return 0.3 * facts.width if self.clip is None else self.clip
 
     def _ridge(self, facts: Facts) -> float:
-        return facts.width ** 2 / 20 if self.ridge is None else self.ridge
+        return facts.width**2 / 20 if self.ridge is None else self.ridge
 
     def _most(self, facts: Facts) -> int:
         return min(self.max_ratings or facts.n_items, facts.n_items)

@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tacit._validate import Range, check
+from tacit._validate import Range, Validated
 from tacit.audit.finding import Finding
 from tacit.audit.progress import Progress, Steps
 from tacit.audit.result import Audit
@@ -30,7 +30,7 @@ PARTS = ("sensitivity", "rating", "game", "membership", "reconstruction", "noise
 
 
 @dataclass(frozen=True)
-class Scale:
+class Scale(Validated):
     """How much work an audit does.
 
     Attributes:
@@ -39,14 +39,9 @@ class Scale:
         quick: whether to look less hard, for a first impression.
     """
 
-    trials: int | None = None
-    seed: int | None = None
+    trials: Annotated[int, Range(0)] | None = None
+    seed: Annotated[int, Range(0)] | None = None
     quick: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        for name in ("trials", "seed"):
-            check(name, getattr(self, name), Annotated[int, Range(0)] | None)
 
     @property
     def fits(self) -> int:

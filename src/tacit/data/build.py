@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tacit._validate import check
 from tacit.data.catalogue import Catalogue
 from tacit.data.ids import Numbered, clean_ids, cuts_of, join_ids, numbered, pieces_of, rows_text
 from tacit.data.tables import Table
@@ -67,8 +68,7 @@ class Rules:
         unknown_items: str = "error",
     ) -> "Rules":
         """Check what the caller gave."""
-        if not isinstance(implicit, bool):
-            raise ConfigError(f"implicit={implicit!r}: expected true or false")
+        check("implicit", implicit, bool)
         if duplicates not in get_args(Duplicates):
             raise ConfigError(f"duplicates={duplicates!r}; give 'error', 'last' or 'mean'")
         if unknown_items not in get_args(UnknownItems):

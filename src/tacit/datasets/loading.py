@@ -6,14 +6,16 @@ from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated
 
 import numpy as np
 
+from tacit._validate import Range, check
 from tacit.data.ratings import Ratings
 from tacit.datasets.paths import folder_of
 from tacit.datasets.registry import dataset_named
 from tacit.datasets.spec import Dataset, Reader
-from tacit.errors import ConfigError, DataError
+from tacit.errors import DataError
 from tacit.trusted.selection import restricted
 
 __all__ = ["load"]
@@ -57,12 +59,8 @@ def load(
         DataError: files are missing, damaged, or not the whole dataset.
     """
     known = dataset if isinstance(dataset, Dataset) else dataset_named(dataset)
-    whole = isinstance(top, int) and not isinstance(top, bool)
-    if top is not None and not (whole and 2 <= top <= known.counts.items):
-        raise ConfigError(
-            f"top={top!r}: expected a whole number from 2 to {known.counts.items}, the number of "
-            f"items of {known.name}, or None"
-        )
+    words = f"a whole number from 2 to {known.counts.items}, the number of items of {known.name}"
+    check("top", top, Annotated[int, Range(2, known.counts.items, words=words)] | None)
     reader = import_module(f"tacit.datasets.{_MODULES[known.reader]}")
     ratings: Ratings = reader.read(known, Path(folder) if folder else folder_of(known))
     _verify(ratings, known)

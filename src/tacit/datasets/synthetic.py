@@ -4,18 +4,17 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tacit._validate import one_of, refuse
+from tacit._validate import Range, check, one_of, refuse
 from tacit.datasets import synthetic_loops as loops
 from tacit.datasets.drawing import counts_near, frames_of, parts_of, plan_for
 from tacit.datasets.families import FAMILIES, STAR_RANGE, draw_family
 from tacit.datasets.titles import GENRES, invent_titles
-from tacit.errors import ConfigError
 
 __all__ = ["Kind", "Synthetic", "synthesise", "tastes_in_parts"]
 
@@ -110,8 +109,7 @@ def synthesise(
     _check_whole("items", things, fewest, _MOST_ITEMS)
     _check_whole("per_user", each, fewest, things, " (the number of items)")
     _check_whole("seed", seed, 0, 2**64 - 1)
-    if not isinstance(test_fraction, int | float) or not 0 <= test_fraction < 1:
-        raise ConfigError(f"test_fraction={test_fraction!r}: expected a number in [0, 1)")
+    check("test_fraction", test_fraction, Annotated[float, Range(0, 1, "[)")])
     rng = np.random.default_rng(seed)
     make = {"rank-one": _rank_one, "tastes": _tastes}.get(kind, partial(_family, kind))
     return make((people, things), each, float(test_fraction), rng)
@@ -155,9 +153,8 @@ def _people(
 
 def _check_whole(name: str, value: object, low: int, high: int, what: str = "") -> None:
     """Refuse what is not a whole number from low to high."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not low <= int(value) <= high:  # type: ignore[call-overload]
-        raise ConfigError(f"{name}={value!r}: expected a whole number from {low} to {high}{what}")
+    text = f"a whole number from {low} to {high}{what}"
+    check(name, value, Annotated[int, Range(low, high, words=text)])
 
 
 def _rank_one(

@@ -7,12 +7,13 @@ is that is being measured. Do not publish it with the model.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tacit._validate import Range, check
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError, DataError
@@ -101,8 +102,7 @@ def split(
         ConfigError: fraction is not between 0 and 1.
         DataError: the draw left nothing to train on or nothing to test on.
     """
-    if not isinstance(fraction, float) or not 0.0 < fraction < 1.0:
-        raise ConfigError(f"fraction={fraction!r}: expected a number between 0 and 1")
+    check("fraction", fraction, Annotated[float, Range(0, 1, "()")])
     try:
         rng = np.random.default_rng(rng)
     except (TypeError, ValueError):

@@ -8,12 +8,13 @@ the same ratings, and say little by themselves.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tacit._validate import Range, check
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError, DataError
@@ -90,7 +91,7 @@ def rank(
             in the rating range, above its lower end.
         DataError: no held-out rating is relevant, they cannot be used, or some are in train.
     """
-    _check_length(k, len(model.catalogue))
+    k = check("k", k, Annotated[int, Range(1, len(model.catalogue))])
     threshold = lowest_relevant(relevant, train.rating_range)
     held_out = match_held_out(train, test, model.catalogue)
     gains = _gains(held_out, threshold, train.rating_range)
@@ -111,11 +112,6 @@ def rank(
         k=k,
         relevant=threshold,
     )
-
-
-def _check_length(k: Any, items: int) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= items:
-        raise ConfigError(f"k={k!r}: expected a whole number from 1 to the {items} items")
 
 
 def lowest_relevant(relevant: Any, rating_range: tuple[float, float]) -> float:

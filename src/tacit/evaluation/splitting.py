@@ -1,5 +1,7 @@
 """Two tables out of one: what to fit on, and what is held out. For the owner of the ratings."""
 
+from typing import Annotated
+
 import numpy as np
 import polars as pl
 
@@ -9,7 +11,6 @@ from tacit.errors import DataError
 __all__ = ["split_table"]
 
 _WAYS = ("time", "random")
-_SHARE = Range(0, 1, "()")
 _KEY = ["user", "item"]
 
 
@@ -32,9 +33,7 @@ def split_table(
     >>> [part["time"].to_list() for part in split_table(log, share=0.4)]
     [[5, 6], [9]]
     """
-    check("share", share, float)
-    if share not in _SHARE:
-        refuse("share", share, _SHARE.text(float))
+    check("share", share, Annotated[float, Range(0, 1, "()")])
     if by not in _WAYS:
         refuse("by", by, one_of(by, _WAYS))
     held = _latest(table["time"], share) if by == "time" else _drawn(len(table), share, seed)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tacit._atomic import write_durably
 from tacit._damaged import MALFORMED
 from tacit._outputs import Kind, Output, check_replaceable
+from tacit._validate import Count, check
 from tacit.algorithms import Interactions
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
@@ -217,7 +218,7 @@ class PrivateRecommender:
         if not isinstance(rule, Linear):
             raise ConfigError(f"explain: the local rule {rule.kind} is not linear in one's items")
         baseline, added = rule.contributions(own, wanted)
-        best = np.argsort(-added[0], kind="stable")[: _count(N)]
+        best = np.argsort(-added[0], kind="stable")[: check("N", N, Count)]
         found = [(int(own.items[k]), float(added[0, k])) for k in best]
         return float(baseline[0] + added[0].sum()), found, None
 
@@ -395,18 +396,11 @@ def _positions(name: str, given: Any, count: int) -> NDArray[np.int64]:
     return wanted.astype(np.int64)
 
 
-def _count(count: Any) -> int:
-    """Return how many are wanted, as a whole number."""
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise ConfigError(f"N={count!r}: expected a whole number of at least 1")
-    return int(count)
-
-
 def _ranked(
     scores: Floats, gone: NDArray[np.bool_], count: int, filter_items: Any, items: Any
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return everyone's best columns and their scores."""
-    count = _count(count)
+    count = check("N", count, Count)
     if items is not None and filter_items is not None:
         raise ConfigError("items and filter_items: give one of them")
     width = scores.shape[1]

@@ -2,9 +2,9 @@
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any
 
+from tacit._validate import Range, Validated, check
 from tacit.accounting.budget import PrivacyBudget
 from tacit.errors import ConfigError
 
@@ -19,10 +19,12 @@ __all__ = [
 ]
 
 _LARGEST = 1e30  # far beyond any use, and no power in a bound overflows
+_Whole = Annotated[int, Range(1, _LARGEST, words="a whole number of at least 1")]
+_Size = Annotated[float, Range(1 / _LARGEST, _LARGEST, words="a positive number, up to 1e+30")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class Problem(Validated):
     """A matrix-completion problem, by the numbers that the paper's theorems name.
 
     Everything here is taken as public. The bounds assume at least as many users as items and
@@ -33,37 +35,32 @@ class Problem:
         delta=1e-06, rank=1, condition=1.0, incoherence=1.0, spectral_norm=None)
     """
 
-    users: int
+    users: _Whole
     """m."""
-    items: int
+    items: _Whole
     """n."""
-    ratings: int
+    ratings: _Whole
     """|Omega|: how many entries are seen."""
-    nuclear_norm: float
+    nuclear_norm: _Size
     """k: a bound on the nuclear norm of the hidden matrix."""
-    row_norm: float
+    row_norm: _Size
     """L: a bound on the norm of a user's seen entries."""
     epsilon: float
     """The promise."""
     delta: float = 1e-6
     """The promise."""
-    rank: int = 1
+    rank: _Whole = 1
     """r, for Theorem B.3."""
-    condition: float = 1.0
+    condition: _Size = 1.0
     """kappa = (largest singular value) / (r-th), for Theorem B.3."""
-    incoherence: float = 1.0
+    incoherence: _Size = 1.0
     """mu of Definition B.2, for Theorem B.3: 1 is as even as can be, users/rank the worst."""
-    spectral_norm: float | None = None
+    spectral_norm: _Size | None = None
     """||Y*||_2, for Theorem B.3; None: k/r, as if r equal singular values added up to k."""
 
     def __post_init__(self) -> None:
         """Check every number."""
-        for name in ("users", "items", "ratings", "rank"):
-            _check_count(name, getattr(self, name))
-        for name in ("nuclear_norm", "row_norm", "incoherence", "condition"):
-            _check_size(name, getattr(self, name))
-        if self.spectral_norm is not None:
-            _check_size("spectral_norm", self.spectral_norm)
+        super().__post_init__()
         PrivacyBudget(self.epsilon, self.delta)
         _check_together(self)
 
@@ -123,7 +120,7 @@ def rank_one(users: int, items: int, epsilon: float, delta: float = 1e-6) -> Pro
 
     *Paper:* Remarks 1, 3 and 5.
     """
-    _check_count("items", items)
+    check("items", items, _Whole)
     per_user = round(math.sqrt(items))
     return Problem(
         users=users,
@@ -163,22 +160,10 @@ def unit_rows(users: int, items: int, epsilon: float, delta: float = 1e-6) -> Pr
     return replace(seen, nuclear_norm=math.sqrt(users), row_norm=1.0)
 
 
-def _check_count(name: str, value: object) -> None:
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not 1 <= value <= _LARGEST:  # type: ignore[operator]
-        raise ConfigError(f"{name}={value!r}: expected a whole number of at least 1")
-
-
-def _check_size(name: str, value: object) -> None:
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 1 / _LARGEST <= value <= _LARGEST:  # type: ignore[operator]
-        raise ConfigError(f"{name}={value!r}: expected a positive number, up to {_LARGEST:g}")
-
-
 def check_counts(**counts: object) -> None:
     """Refuse what is not a whole number of at least 1."""
     for name, value in counts.items():
-        _check_count(name, value)
+        check(name, value, _Whole)
 
 
 def check_range(rating_range: tuple[float, float]) -> None:
