@@ -46,11 +46,6 @@ class ItemRegression(NamedTuple):
     covariance: Floats
     variance: float
 
-    @property
-    def uses_features(self) -> bool:
-        """Whether features were found to tell anything."""
-        return bool(np.any(self.covariance))
-
     def predicted(self, features: Floats) -> tuple[Floats, Floats]:
         """Return the mean and the variance of a parameter of items by their features alone."""
         gaps = features - self.centre
