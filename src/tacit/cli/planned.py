@@ -125,9 +125,8 @@ def _show_simulated(console: "Console", simulated: "Simulated") -> None:
     ]
     told = [(name, f"{found:.4f}", f"{formula:.4f}") for name, found, formula in rows]
     told.append(("Gain of Moments", _percent(simulated.gain), _percent(simulated.forecast_gain)))
-    if simulated.default is not None and simulated.default_gain is not None:
-        told.append(("The default of tacit fit", f"{simulated.default:.4f}", ""))
-        told.append(("Gain of the default", _percent(simulated.default_gain), ""))
+    told.append(("The default of tacit fit", f"{simulated.default:.4f}", ""))
+    told.append(("Gain of the default", _percent(simulated.default_gain), ""))
     head = f"synthetic, {simulated.family}: RMSE"
     _print_table(console, "\n", (head, "> measured", "> forecast"), told)
 

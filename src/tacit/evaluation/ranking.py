@@ -91,7 +91,9 @@ def rank(
             in the rating range, above its lower end.
         DataError: no held-out rating is relevant, they cannot be used, or some are in train.
     """
-    k = check("k", k, Annotated[int, Range(1, len(model.catalogue))])
+    items = len(model.catalogue)
+    words = f"a whole number from 1 to the {items} items"
+    k = check("k", k, Annotated[int, Range(1, items, words=words)])
     threshold = lowest_relevant(relevant, train.rating_range)
     held_out = match_held_out(train, test, model.catalogue)
     gains = _gains(held_out, threshold, train.rating_range)

@@ -42,14 +42,14 @@ class Simulated:
     """RMSE on held-out synthetic ratings, and what the forecast for this family says.
 
     `rmse` and `without_noise` are of `Moments`, which the forecast is about; `default` is of what
-    `tacit.fit` does with this budget if no algorithm is named, if that was asked for.
+    `tacit.fit` does with this budget if no algorithm is named.
     """
 
     family: str
     own_mean: float
     rmse: float
     without_noise: float
-    default: float | None
+    default: float
     forecast_own_mean: float
     forecast_rmse: float
     forecast_without_noise: float
@@ -65,9 +65,9 @@ class Simulated:
         return 1 - self.forecast_rmse / self.forecast_own_mean
 
     @property
-    def default_gain(self) -> float | None:
+    def default_gain(self) -> float:
         """The measured gain of the default over the user mean."""
-        return None if self.default is None else 1 - self.default / self.own_mean
+        return 1 - self.default / self.own_mean
 
     def to_json(self) -> dict[str, Any]:
         """Return everything with stable keys."""
@@ -80,7 +80,6 @@ def simulate(
     family: str,
     *,
     seed: int = 0,
-    with_default: bool = True,
     progress: Progress = lambda _step: None,
 ) -> Simulated:
     """Draw a synthetic family of this size, fit `Moments` and the default to it, and measure.
@@ -97,7 +96,7 @@ def simulate(
     progress(_STEPS[2])
     free = fit(train, Moments(), budget=None)
     progress(_STEPS[3])
-    default = fit(train, budget=case.budget) if with_default else None
+    default = fit(train, budget=case.budget)
     progress(_STEPS[4])
     expected, without = forecast(case), forecast(replace(case, budget=None))
     return Simulated(
@@ -105,7 +104,7 @@ def simulate(
         user_mean_accuracy(train, test).rmse,
         evaluate(model, train, test).rmse,
         evaluate(free, train, test).rmse,
-        evaluate(default, train, test).rmse if default else None,
+        evaluate(default, train, test).rmse,
         expected.own_mean,
         expected.rmse,
         without.rmse,
