@@ -440,6 +440,25 @@ def test_theorem_a_1_fails_as_printed() -> None:
     assert end < 0.1 * theory.frank_wolfe_risk(problem, rounds)
 
 
+def test_the_curvature_of_the_ball_is_twice_what_theorem_a_1_takes() -> None:
+    """4 k^2/|Omega| between opposite matrices, where every entry is seen; never more."""
+    rng, k, (m, n) = np.random.default_rng(1), 3.0, (6, 4)
+    target = rng.standard_normal((m, n))
+
+    def curvature(x: np.ndarray, s: np.ndarray, mu: float) -> float:
+        y = x + mu * (s - x)
+        risks = [float(np.sum((z - target) ** 2)) / (2 * m * n) for z in (x, y)]
+        along = float(np.sum((y - x) * (x - target))) / (m * n)
+        return 2 / mu**2 * (risks[1] - risks[0] - along)
+
+    largest = 4 * k**2 / (m * n)
+    end = k * np.outer(np.eye(m)[0], np.eye(n)[0])
+    assert curvature(end, -end, 0.3) == pytest.approx(largest)
+    for _ in range(100):
+        x, s = (k * z / np.linalg.norm(z, "nuc") for z in rng.standard_normal((2, m, n)))
+        assert curvature(x, s, float(rng.uniform(0.1, 1.0))) <= largest
+
+
 def test_incoherence_of_known_matrices() -> None:
     signs = np.outer([1.0, -1, 1, 1, -1, 1], [1.0, 1, -1])
     assert theory.incoherence(signs, 1) == pytest.approx(1.0)
