@@ -13,12 +13,16 @@ from functools import cache
 import numpy as np
 import pytest
 import typer.main
+from hypothesis import settings
 
 import tacit
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.trusted.statistic import BoundedSum, Statistic
 
 gc.disable()  # thousands of modules and tests are loaded now, and stay until the end
+
+settings.register_profile("tests", deadline=None)  # how long an example takes is the machine's
+settings.load_profile("tests")
 
 
 @cache

@@ -72,12 +72,20 @@ def test_a_release_cannot_turn_out_more_sensitive_than_planned() -> None:
         ledger.spend(named("r"), Sensitivity(add_remove=1.0, replace=3.0))
 
 
-def test_the_papers_formula_is_refused_where_it_does_not_cover_its_own_claim() -> None:
-    """Lemma D.1 states 4 L^2 for replace; at epsilon 10 its noise gives more than 10."""
+@pytest.mark.parametrize(("epsilon", "exact"), [(5.0, 4.62), (10.0, 10.35), (20.0, 24.68)])
+def test_the_papers_formula_is_refused_where_it_does_not_cover_its_own_claim(
+    epsilon: float, exact: float
+) -> None:
+    """Lemma D.1 states 4 L^2 for replace, where it is 4 sqrt2 L^2."""
     covariance = Sensitivity(add_remove=4.0, replace=4.0 * math.sqrt(2))
-    Ledger(PrivacyBudget(5.0, accounting="paper")).reserve(named("w"), covariance, 1.0)
-    with pytest.raises(BudgetExceeded):
-        Ledger(PrivacyBudget(10.0, accounting="paper")).reserve(named("w"), covariance, 1.0)
+    budget = PrivacyBudget(epsilon, accounting="paper")
+    cost = covariance.replace / budget.noise_sd(covariance, 1.0)
+    assert epsilon_of(cost, budget.delta) == pytest.approx(exact, abs=0.005)
+    if exact <= epsilon:
+        Ledger(budget).reserve(named("w"), covariance, 1.0)
+    else:
+        with pytest.raises(BudgetExceeded):
+            Ledger(budget).reserve(named("w"), covariance, 1.0)
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.1, math.nan])

@@ -235,19 +235,6 @@ def test_a_model_shows_its_algorithm_and_not_its_local_rule(ratings: tacit.Ratin
     assert repr(of_an_older_file).startswith("Model(ridge, ")
 
 
-def test_more_ratings_than_the_cap_count_as_much_as_the_cap(ratings: tacit.Ratings) -> None:
-    """A long row must not take steps larger than those of the fit."""
-    config = tacit.FrankWolfe(rounds=4, max_ratings=3, nuclear_norm=50.0, row_norm=3.0)
-    model = tacit.fit(ratings, config, budget=None)
-    long_row = {f"film-{item:02d}": 5.0 if item % 2 else 1.0 for item in range(15)}
-    spread = np.ptp(model.predict(long_row))
-    free = tacit.fit(
-        ratings, tacit.FrankWolfe(rounds=4, max_ratings=None, nuclear_norm=50.0, row_norm=3.0),
-        budget=None,
-    )  # fmt: skip
-    assert spread < np.ptp(free.predict(long_row)) + 2.0
-
-
 def test_ratings_of_another_catalogue_are_refused(model: tacit.Model) -> None:
     other = tacit.Ratings.from_arrays([1, 2, 2], ["x", "y", "x"], [1, 2, 3], rating_range=(0.5, 5))
     with pytest.raises(tacit.ConfigError, match="catalogue"):

@@ -52,7 +52,7 @@ def test_a_file_gives_the_same_as_a_frame(
 ) -> None:
     ratings = st.tuples(st.integers(-3, 9), st.integers(0, 12), st.integers(1, 10))
 
-    @settings(max_examples=examples, deadline=None)
+    @settings(max_examples=examples)
     @given(st.lists(ratings, min_size=1, max_size=60))
     def assert_agrees(drawn: list[tuple[int, int, int]]) -> None:
         triples = [(-9, 2, 1.0), (-9, 3, 1.0), *((u, i, v / 2) for u, i, v in drawn), (99, 2, 5.0)]

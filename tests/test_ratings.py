@@ -99,7 +99,7 @@ def many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_agree_with_a_plain_reference(kind: str, rule: str, examples: int) -> None:
     values = st.integers(1, 10).map(lambda half: half / 2)
 
-    @settings(max_examples=examples, deadline=None)
+    @settings(max_examples=examples)
     @given(st.lists(st.tuples(IDS[kind], IDS[kind], values), min_size=2, max_size=80))
     def assert_agrees(triples: list[tuple[Any, Any, float]]) -> None:
         expected = reference(triples, rule)
@@ -123,7 +123,7 @@ def test_rows_agree_with_a_plain_reference(kind: str, rule: str, examples: int) 
 
 
 @pytest.mark.usefixtures("many_pieces")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=5, unique=True),
     st.randoms(use_true_random=False),

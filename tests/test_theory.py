@@ -361,6 +361,45 @@ def test_noise_lemma_covers_the_largest_eigenvalue_of_noise() -> None:
         assert max(tops) > 0.2 * theory.energy_loss(items, 3.0, beta=0.05)
 
 
+def of_noise(sigma: float, items: int) -> Problem:
+    """A problem of this many items whose noise without rounds, L^2 Delta, is this sigma."""
+    return replace(BY_HAND, items=items, row_norm=math.sqrt(sigma / privacy_parameter(BY_HAND)))
+
+
+@pytest.mark.parametrize("sigma", [0.3, 3.0, 30.0])
+def test_the_lemmas_of_a_noisy_round_hold_of_matrices(sigma: float) -> None:
+    """D.2, D.3 and D.4 at 1/beta = 20; the twin: with a fiftieth of the noise they would not."""
+    rng, items = np.random.default_rng(2), 20
+    problem, lost = of_noise(sigma, items), []
+    shift = theory.eigenvalue_error(items, sigma)
+    for _ in range(40):
+        A = rng.standard_normal((60, items))
+        noise = sigma * rng.standard_normal((items, items))
+        values, vectors = np.linalg.eigh(A.T @ A + (noise + noise.T) / 2)
+        top, found = np.linalg.norm(A, 2), float(np.linalg.norm(A @ vectors[:, -1]))
+        singular = math.sqrt(max(values[-1], 0.0))
+        assert found <= singular + shift
+        lost.append(top**2 - found**2)
+        slack = problem.nuclear_norm / problem.ratings * (top - found**2 / (singular + shift))
+        assert slack <= theory.oracle_slack(problem, sigma)
+    assert max(lost) <= theory.energy_loss(items, sigma)
+    if sigma > 1:
+        assert max(lost) > theory.energy_loss(items, sigma / 50)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_noise_turns_a_subspace_as_equation_11_says(rank: int) -> None:
+    rng, items, sigma = np.random.default_rng(3), 40, 0.5
+    A = rng.standard_normal((200, items)) @ np.diag([3.0] * rank + [1.0] * (items - rank))
+    bound = theory.subspace_error(of_noise(sigma, items), gap=theory.spectral_gap(A, rank))
+    exact = np.linalg.svd(A)[2][:rank].T
+    for _ in range(10):
+        noise = sigma * rng.standard_normal((items, items))
+        found = np.linalg.eigh(A.T @ A + (noise + noise.T) / 2)[1][:, -rank:]
+        turned = float(np.linalg.norm(found @ found.T - exact @ exact.T, 2))
+        assert 0.2 * bound < turned < bound
+
+
 def walk(
     hidden: np.ndarray, seen: np.ndarray, rounds: int, room: float = 1.0
 ) -> tuple[Problem, float, float]:
@@ -389,7 +428,7 @@ def test_theorem_a_1_holds_with_the_term_that_its_proof_drops(rounds: int, densi
 
 
 def test_theorem_a_1_fails_as_printed() -> None:
-    """Every entry of a rank-one matrix seen: T steps of 1/T come 63 % of the way, whatever T."""
+    """Every entry of a rank-one matrix seen: many steps of 1/T come 63 % of the way and no more."""
     hidden, rounds = np.outer(np.ones(20), np.ones(5)), 100
     problem, start, end = walk(hidden, np.ones_like(hidden, dtype=bool), rounds)
     kept = theory.share_kept(rounds)
@@ -399,6 +438,25 @@ def test_theorem_a_1_fails_as_printed() -> None:
     assert end <= theory.frank_wolfe_risk(problem, rounds, start=start)
     problem, _, end = walk(hidden, np.ones_like(hidden, dtype=bool), rounds, room=1 / (1 - kept))
     assert end < 0.1 * theory.frank_wolfe_risk(problem, rounds)
+
+
+def test_the_curvature_of_the_ball_is_twice_what_theorem_a_1_takes() -> None:
+    """4 k^2/|Omega| between opposite matrices, where every entry is seen; never more."""
+    rng, k, (m, n) = np.random.default_rng(1), 3.0, (6, 4)
+    target = rng.standard_normal((m, n))
+
+    def curvature(x: np.ndarray, s: np.ndarray, mu: float) -> float:
+        y = x + mu * (s - x)
+        risks = [float(np.sum((z - target) ** 2)) / (2 * m * n) for z in (x, y)]
+        along = float(np.sum((y - x) * (x - target))) / (m * n)
+        return 2 / mu**2 * (risks[1] - risks[0] - along)
+
+    largest = 4 * k**2 / (m * n)
+    end = k * np.outer(np.eye(m)[0], np.eye(n)[0])
+    assert curvature(end, -end, 0.3) == pytest.approx(largest)
+    for _ in range(100):
+        x, s = (k * z / np.linalg.norm(z, "nuc") for z in rng.standard_normal((2, m, n)))
+        assert curvature(x, s, float(rng.uniform(0.1, 1.0))) <= largest
 
 
 def test_incoherence_of_known_matrices() -> None:

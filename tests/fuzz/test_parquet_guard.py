@@ -190,7 +190,7 @@ def test_what_ended_polars_is_refused(number: int, tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 def test_any_bytes_are_a_structure_or_unsound(content: bytes) -> None:
     try:
         fields, end = read_structure(content)

@@ -24,7 +24,6 @@ from tests.fuzz.subjects import STARS, own_model
 QUIET = settings(
     max_examples=60,
     derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 FIELDS = st.one_of(

@@ -171,3 +171,29 @@ def test_centring_is_each_users_own_mean() -> None:
     expected = dense_algorithm_1(centred, seen, k=20.0, L=1.0, sigma=0.0, noises=silence, beta=None)
     (_, found), = tacit.fit(ratings, config, budget=None).predict_rows(ratings)  # fmt: skip
     assert np.max(np.abs(found - np.clip(expected + means[:, None], -1, 1))) < 1e-5
+
+
+def test_who_has_more_than_max_ratings_predicts_from_all_of_them_at_less_weight() -> None:
+    """Sums over d ratings count xi/d. In Algorithm 1 each of her ratings would count in full."""
+    full, seen, ratings = problem(1, per_user=8)
+    config = tacit.FrankWolfe(
+        rounds=T, nuclear_norm=20.0, row_norm=0.6, max_ratings=5, centre=False
+    )
+    model = tacit.fit(ratings, config, budget=None)
+    published = model.rule.parts()[0]
+
+    def shortened(rows: np.ndarray, weight: float) -> np.ndarray:
+        lengths = math.sqrt(weight) * np.linalg.norm(seen * rows, axis=1)
+        return rows * np.minimum(1, 0.6 / np.maximum(lengths, 1e-300))[:, None]
+
+    def replayed(weight: float) -> np.ndarray:
+        Y_star, Y = shortened(full, weight), np.zeros_like(full)
+        parts = (published[name] for name in ("directions", "gains", "keeps"))
+        for v, gain, keep in zip(*parts, strict=True):
+            along = weight * (seen * (Y - Y_star)) @ v
+            Y = shortened(keep * Y - gain * np.outer(along, v), weight)
+        return Y
+
+    (_, found), = model.predict_rows(ratings, clip=False)  # fmt: skip
+    assert np.max(np.abs(found - replayed(5 / 8))) < 1e-5
+    assert np.max(np.abs(found - replayed(1.0))) > 1e-2

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from tests.paper.test_algorithm_1 import problem
+from tests.paper.test_algorithm_4 import uneven
 
 import tacit
 from tacit.algorithms.approximate import approximate_eigenpair
@@ -21,9 +22,10 @@ def fitted(**settings: object) -> tuple[np.ndarray, tacit.Model]:
     return model.rule.parts()[0]["trace"], model
 
 
-def dense_algorithm_3(rounds: int, step: str) -> tuple[np.ndarray, list[float]]:
+def dense_algorithm_3(
+    full: np.ndarray, seen: np.ndarray, rounds: int, step: str
+) -> tuple[np.ndarray, list[float]]:
     """Line by line, on dense matrices; returns Y^(T) and the risks F(Y^(0)) ... F(Y^(T-1))."""
-    full, seen, _ = problem(1)
     Y = np.zeros_like(full)
     risks = []
     for t in range(rounds):
@@ -40,12 +42,26 @@ def dense_algorithm_3(rounds: int, step: str) -> tuple[np.ndarray, list[float]]:
 
 @pytest.mark.parametrize("step", ["1/T", "2/(t+2)", "line-search"])
 def test_it_is_algorithm_3(step: str) -> None:
-    expected, risks = dense_algorithm_3(25, step)
+    full, seen, ratings = problem(1)
+    expected, risks = dense_algorithm_3(full, seen, 25, step)
     trace, model = fitted(rounds=25, step=step)
-    _, _, ratings = problem(1)
     ((_, found),) = model.predict_rows(ratings)
     assert np.max(np.abs(found - np.clip(expected, -1, 1))) < 1e-4
     assert trace[:, 0] == pytest.approx(risks, rel=1e-4, abs=1e-9)
+
+
+def test_the_baseline_of_section_4_takes_item_means_and_then_user_means_off() -> None:
+    """By default, and for 400 rounds; one of d ratings has the weight 1/sqrt(d) in an item mean."""
+    full, seen, ratings = uneven(1)
+    assert tacit.ApproximateFrankWolfe().rounds == 400
+    config = tacit.ApproximateFrankWolfe(rounds=25, nuclear_norm=K)
+    model = tacit.fit(ratings, config, budget=None)
+    weights = seen / np.sqrt(seen.sum(axis=1, keepdims=True))
+    items = (weights * full).sum(axis=0) / weights.sum(axis=0)
+    users = (seen * (full - items)).sum(axis=1, keepdims=True) / seen.sum(axis=1, keepdims=True)
+    fitted_rows, _ = dense_algorithm_3(full - items - users, seen, 25, "line-search")
+    ((_, found),) = model.predict_rows(ratings)
+    assert np.max(np.abs(found - np.clip(items + users + fitted_rows, -1, 1))) < 1e-4
 
 
 @pytest.mark.slow

@@ -54,6 +54,22 @@ def test_shares_add_up(schedule: float | str | tuple[float, ...]) -> None:
     assert min(shares) > 0
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_k_and_l_follow_from_public_numbers_or_are_given_and_listed(seed: int) -> None:
+    ratings = ratings_for(seed)
+    quarter = (ratings.rating_range[1] - ratings.rating_range[0]) / 4
+    k = quarter * math.sqrt(ratings.n_users * ratings.n_items)
+    L = quarter * math.sqrt(ratings.n_items)
+    by_rule = tacit.fit(ratings, tacit.FrankWolfe(), budget=None).rule.parts()
+    given = tacit.FrankWolfe(nuclear_norm=k, row_norm=L)
+    assert by_rule[1]["row_norm"] == L
+    same = tacit.fit(ratings, given, budget=None).rule.parts()
+    assert np.array_equal(same[0]["gains"], by_rule[0]["gains"])
+    public = tacit.fit(ratings, given, epsilon=1.0).certificate.public
+    assert public["frank-wolfe nuclear_norm"] == str(k)
+    assert public["frank-wolfe row_norm"] == str(L)
+
+
 @pytest.mark.slow
 def test_without_noise_frank_wolfe_and_projected_gradient_come_to_the_same() -> None:
     """The paper's baseline: both solve the same problem, so both end at the same matrix."""

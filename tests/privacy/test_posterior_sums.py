@@ -23,6 +23,7 @@ SHAPES = {
     "fewer ratings than factors": (16, 17, (16, 15, 1)),
     "two tiles": (24, 17, (20, 17, 16)),
     "one factor": (4, 1, (3,)),
+    "two factors nearly alike": (2, 2, (2,)),
 }
 """Items, factors, and how many ratings people have."""
 
@@ -108,6 +109,17 @@ def test_both_precisions_are_needed_here() -> None:
         room = room_for(tables, lengths.max())
         found = {solve(rows, i, tables, room, 3) for i, d in enumerate(lengths) if d}
         assert found == kinds
+
+
+def test_who_needs_double_precision_adds_her_gradient_too() -> None:
+    """One person, so small that it is quick as plain Python too."""
+    rows, model = people(300.0, "two factors nearly alike")
+    tables = tables_of(model)
+    assert not solve(rows, 0, tables, room_for(tables, 2), 2)
+    found = np.zeros((2 + CHOICES, 3), dtype=np.int64)
+    expected_gradient(rows, model, WEIGHT, FINE, 0, 1, found)
+    exact = dense(rows, model)[1]
+    assert np.allclose(found * FINE.quantum, exact, atol=1e-4 * np.abs(exact).max())
 
 
 @pytest.mark.parametrize("bound", [0.01, 0.5])

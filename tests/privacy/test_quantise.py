@@ -48,7 +48,7 @@ def wrapping(vector: np.ndarray, factor: float, most: int, out: np.ndarray) -> N
         factor *= 0.5
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(NUMBERS, max_size=12), NUMBERS, SIZES)
 def test_the_bound_holds_for_any_vector_and_any_factor(
     vector: list[float], factor: float, most: int

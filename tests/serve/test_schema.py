@@ -56,7 +56,6 @@ def test_nothing_breaks_it(operations: dict[str, Any], name: str, mode: Any) -> 
     @seed(7)
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate],

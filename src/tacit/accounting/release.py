@@ -51,7 +51,7 @@ class ReleaseKind(StrEnum):
     EQUATIONS = "equations"
     """The normal equations of all item factors, one round of alternating least squares."""
     GRADIENT = "gradient"
-    """The gradient of the loss with respect to all item factors, one step."""
+    """The gradient of the loss for the parameters of the model, one step."""
     FACTOR_MOMENTS = "factor moments"
     """The second moment of users' latent factors, as they follow from choices and ratings."""
     HELD_OUT_LOSSES = "held-out losses"

@@ -45,7 +45,7 @@ WHY: Final = {
     ReleaseKind.CO_OCCURRENCE_PRODUCT: "the same pairs of items times a few vectors, for latent "
     "factors",
     ReleaseKind.EQUATIONS: "the least-squares equations of all item factors, for a round",
-    ReleaseKind.GRADIENT: "the gradient of the loss for all item factors, for a step",
+    ReleaseKind.GRADIENT: "the gradient of the loss, for a step of the model's parameters",
     ReleaseKind.FACTOR_MOMENTS: "how users' latent factors follow from which items they chose",
     ReleaseKind.HELD_OUT_LOSSES: "which candidate predicts ratings best that were held out",
     ReleaseKind.EARLIER_REFITS: "what earlier refits of the book released, with which this one is "

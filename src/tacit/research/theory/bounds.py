@@ -139,9 +139,9 @@ def frank_wolfe_risk(
 def share_kept(rounds: float) -> float:
     """Return (1 - 1/T)^T, near 0.37: how much of where it started T steps of 1/T may keep.
 
-    The weights of the T directions add up to the rest, so Y has at most 63 % of the nuclear norm
-    k. Where Y* has rank one, that norm, and every entry seen, Y ends at 0.63 Y* however large T is.
-    A k of 1.6 times the norm, 1 / 0.63, leaves room for all of Y*.
+    The weights of the T directions add up to the rest, so Y has at most that part of the nuclear
+    norm k: 65 % with ten rounds, 63 % with many. Where Y* has rank one, the norm k, and every entry
+    seen, Y ends there. A k of 1.6 times the norm, 1 / 0.63, leaves room for all of Y*.
 
     *Paper:* missing in the proofs of Theorems A.1 and 3.2.
     """
