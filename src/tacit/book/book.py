@@ -13,10 +13,10 @@ from tacit.accounting.budget import Neighbours, PrivacyBudget, mu_of
 from tacit.accounting.certificate import Certificate
 from tacit.book import counter, statement
 from tacit.book.account import ROUNDING, Account, FitRecord, Terms, account_of
-from tacit.book.events import FIRST, Event, next_event, now
+from tacit.book.events import Event, next_event, now
 from tacit.book.memory import Remember, digest_of
 from tacit.book.refusal import refusal
-from tacit.book.reservation import Reservation, token_of, write_token
+from tacit.book.reservation import Reservation, begun_with, bind, token_of
 from tacit.book.store import Store, Writer
 from tacit.errors import BookError, ConfigError, TacitWarning
 
@@ -141,14 +141,17 @@ class Book:
         self._check(budget, kind)
         with self._store.writing() as writer:
             account = self._checked(writer)
-            record = None if checkpoint is None else token_of(checkpoint, account, budget)
-            if record is not None:
-                return Reservation(self, record, resumed=True)
+            if checkpoint is not None:
+                record = token_of(checkpoint, account, budget, kind)
+                if record is not None:
+                    remembered = _remembered(writer.events[: record.event[0]])
+                    return Reservation(self, record, begun_with(checkpoint, record, remembered))
             cost = mu_of(budget.epsilon, budget.delta) ** 2
             self._refuse(account, cost, budget, now())
             name = uuid.uuid4().hex
+            begun = self._known(writer.memory(), writer.events) if kind == "refit" else {}
             if checkpoint is not None:
-                write_token(checkpoint, self.terms.population, name)
+                bind(checkpoint, self.terms.population, name, begun)
             event = next_event(
                 writer.events,
                 {
@@ -161,7 +164,7 @@ class Book:
             record = account_of(writer.events).fits[-1]
         _advance(self._store)
         _warn_of_clock(self.path, event)
-        return Reservation(self, record, resumed=False)
+        return Reservation(self, record, begun)
 
     def add(self, what: Mapping[str, Any], memory: Remember | None = None) -> None:
         """Add an event, and what is remembered with it; the sum of all events must stay sound.
@@ -216,10 +219,7 @@ class Book:
 
     def _known(self, found: dict[str, bytes], events: Iterable[Event]) -> dict[str, bytes]:
         """Return what refits remember; refuse it if the chain knows another."""
-        known = FIRST
-        for event in events:
-            known = event.content.get("memory", known)
-        if known != (digest_of(found) if found else FIRST):
+        if digest_of(found) != _remembered(events):
             raise BookError(f"book {self.path}: what refits remember is not what was written")
         return found
 
@@ -239,6 +239,14 @@ class Book:
         room = min(account.left + ROUNDING * terms.limit, years + ROUNDING * terms.yearly_limit)
         if not cost <= room:
             raise refusal(str(self.path), account, cost, budget, years)
+
+
+def _remembered(events: Iterable[Event]) -> str:
+    """Return the fingerprint of what refits remember after these events."""
+    found = digest_of({})
+    for event in events:
+        found = event.content.get("memory", found)
+    return found
 
 
 def _advance(store: Store) -> None:
