@@ -87,6 +87,12 @@ class Book:
         return cls(target)
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that it is in while it is used: nothing else may be written there."""
+        logs = (self.path.with_name(self.path.name + end) for end in ("-wal", "-shm"))
+        return (self.path, counter.counter_path(self.path), *logs)
+
+    @property
     def neighbours(self) -> Neighbours:
         """The relation that all fits of the book have."""
         return self.terms.neighbours
