@@ -287,6 +287,8 @@ def test_the_noise_that_algorithms_are_told_is_that_of_what_they_get(
 def test_an_algorithm_may_be_given_by_name_or_class(book: tacit.Book) -> None:
     for given in ("moments", tacit.Moments):
         assert refitted(book, algorithm=given).rule.kind == "ridge"
+    with pytest.raises(tacit.ConfigError, match="forget"):
+        refitted(book, forget="yes")
     with pytest.raises(tacit.TacitError, match=r"Book\.new"):
         tacit.refit(ratings_for(0), "moments", book=None, epsilon=1.0)  # type: ignore[arg-type]
 

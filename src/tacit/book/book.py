@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from tacit._validate import path_of
+from tacit._validate import Range, check, path_of
 from tacit.accounting.budget import Neighbours, PrivacyBudget, mu_of
 from tacit.accounting.certificate import Certificate
 from tacit.book import counter, statement
@@ -48,6 +48,14 @@ class Book:
         self._store = Store(self.path)
         self.terms: Terms = self.account().terms
 
+    def __repr__(self) -> str:
+        """Name the file and its terms; `text()` says what was spent."""
+        terms = self.terms
+        return (
+            f"Book({str(self.path)!r}, epsilon={terms.epsilon:g}, delta={terms.delta:g}, "
+            f"neighbours={terms.neighbours.value!r})"
+        )
+
     @classmethod
     def new(
         cls,
@@ -60,14 +68,10 @@ class Book:
     ) -> "Book":
         """Open a new book; its terms never change."""
         budget = PrivacyBudget(epsilon, delta, neighbours)  # type: ignore[arg-type]  # checked there
-        if yearly_epsilon is not None and PrivacyBudget(yearly_epsilon).epsilon > budget.epsilon:
-            raise ConfigError(
-                f"yearly_epsilon={yearly_epsilon:g}: expected at most the epsilon of a lifetime, "
-                f"{budget.epsilon:g}"
-            )
-        terms = Terms(
-            uuid.uuid4().hex, budget.epsilon, budget.delta, budget.neighbours, yearly_epsilon
-        )
+        words = f"a number above 0 and at most the epsilon of a lifetime, {budget.epsilon:g}"
+        within = Annotated[float, Range(0, budget.epsilon, "(]", words)] | None
+        yearly = check("yearly_epsilon", yearly_epsilon, within)
+        terms = Terms(uuid.uuid4().hex, budget.epsilon, budget.delta, budget.neighbours, yearly)
         return cls.write(path, [{"event": "opened", **terms.to_json()}])
 
     @classmethod
@@ -209,11 +213,18 @@ class Book:
 
     def verify(self, certificates: Mapping[str, Certificate] | None = None) -> list[str]:
         """Check the file, the chain, the counter, every sum; say which models are not in it."""
+        given = certificates or {}
+        if not all(isinstance(each, Certificate) for each in given.values()):
+            raise ConfigError(
+                "certificates: expected certificates by name, such as {'m': model.certificate}"
+            )
         self._store.check()
         self.memory()
-        return statement.problems_of(self.account(), certificates or {})
+        return statement.problems_of(self.account(), given)
 
     def _check(self, budget: PrivacyBudget, kind: str) -> None:
+        if not isinstance(budget, PrivacyBudget):
+            raise ConfigError(f"budget={budget!r}: expected tacit.PrivacyBudget(epsilon, delta)")
         if kind not in _KINDS:
             raise ConfigError(f"kind={kind!r}: expected one of {', '.join(_KINDS)}")
         if budget.neighbours is not self.neighbours:

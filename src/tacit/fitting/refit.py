@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
+from tacit._validate import check
 from tacit.accounting.budget import Neighbours, PrivacyBudget, epsilon_of
 from tacit.accounting.ledger import Ledger
 from tacit.algorithms import Algorithm, Facts, LatentFactors, Moments, algorithm_from
@@ -151,6 +152,7 @@ def refit(
         strict: as for `fit`.
         forget: whether to begin anew, without what earlier refits released.
     """
+    check("forget", forget, bool)
     place = book_of(book)
     options = Options.checked(
         "exact", None, top_items, checkpoint=checkpoint, progress=progress, strict=strict
