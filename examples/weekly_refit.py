@@ -29,7 +29,7 @@ def ratings_of(week: int) -> tacit.Ratings:
 def refit(book: tacit.Book, folder: Path, week: int) -> bool:
     """Fit this week's model if the book can pay for it; otherwise keep last week's."""
     try:
-        model = tacit.fit(ratings_of(week), tacit.Moments(), epsilon=WEEKLY, book=book)
+        model = tacit.refit(ratings_of(week), tacit.Moments(), epsilon=WEEKLY, book=book)
     except PrivacyError as refused:
         print(f"week {week}: kept the old model: {refused}")
         return False

@@ -159,9 +159,9 @@ _RECOGNISED: dict[Kind, Callable[[bytes, Path], bool]] = {
 
 
 def _refuse_input(output: Output, inputs: Iterable[Path]) -> None:
-    """Refuse an output that is an input, whatever it is called there."""
+    """Refuse an output that is an input, whatever it is called there, or would become one."""
     for path in inputs:
-        if _same_file(output.path, path):
+        if _same_file(output.path, path) or _same_name(output.path, path):
             raise ConfigError(
                 f"{output.name} {output.path} is the same file as the input {path}, which would "
                 "be lost; give another name"

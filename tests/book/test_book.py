@@ -451,3 +451,14 @@ def test_the_lifetime_certificate_states_the_limit_of_guessing_that_its_only_fit
     limit = percent(two_lists(certificate.budget.neighbours, certificate.mu))
     assert f"at most {limit} %" in book.text()
     assert f"{limit} %" in certificate.text()
+
+
+def test_what_is_no_budget_certificate_or_limit_is_named(book: tacit.Book) -> None:
+    with pytest.raises(tacit.ConfigError, match=r"budget=0\.1: expected tacit\.PrivacyBudget"):
+        book.reserve(0.1)  # type: ignore[arg-type]
+    with pytest.raises(tacit.ConfigError, match=r"model\.certificate"):
+        book.verify({"m": fitted(book)})  # type: ignore[dict-item]
+    for limit in ("x", 0.0, 1.5, math.nan):
+        with pytest.raises(tacit.ConfigError, match="yearly_epsilon"):
+            tacit.Book.new(book.path.with_name("n"), epsilon=1.0, yearly_epsilon=limit)  # type: ignore[arg-type]
+    assert repr(book) == f"Book({str(book.path)!r}, epsilon=1, delta=1e-06, neighbours='replace')"

@@ -98,3 +98,35 @@ def test_a_plan_can_be_spent(tmp_path: Path) -> None:
 def test_a_plan_names_a_range_that_is_none() -> None:
     with pytest.raises(tacit.ConfigError, match="--rating-range 5 1"):
         call("book", "plan", "--epsilon", "1", "--rating-range", "5", "1")
+
+
+@pytest.mark.parametrize("end", [".count", "-wal", "-shm"])
+def test_a_model_is_not_written_over_what_belongs_to_a_book(
+    ratings: Path, tmp_path: Path, end: str
+) -> None:
+    """Not with --force, and not where SQLite would make such a file later."""
+    book = tacit.Book.new(tmp_path / "people.book", epsilon=1.0)
+    fit = (ratings, "--rating-range", 0.5, 5, "--epsilon", 0.1, "--force")
+    for verb in ("fit", "refit"):
+        with pytest.raises(tacit.ConfigError, match="same file as the input"):
+            call(verb, *fit, "--book", book.path, "-o", f"{book.path}{end}")
+    with pytest.raises(tacit.ConfigError, match="same file as the input"):
+        call("book", "export", book.path, "--force", "-o", f"{book.path}{end}")
+    assert not tacit.Book(book.path).fits
+
+
+def test_a_folder_is_no_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(tacit.ConfigError, match="no such file"):
+        call("book", "show", ".")
+    with pytest.raises(tacit.ConfigError, match="there already"):
+        call("book", "new", ".", "--epsilon", 1)
+
+
+def test_what_is_left_is_what_a_yearly_limit_leaves(tmp_path: Path) -> None:
+    book = tacit.Book.new(tmp_path / "people.book", epsilon=2.0, yearly_epsilon=0.5)
+    book.reserve(tacit.PrivacyBudget(0.5))
+    text = call("book", "show", book.path)
+    assert "Left:          epsilon 0, as one more fit now" in text
+    assert "at most epsilon 0.5 in any 365 days; of the lifetime's epsilon 1.9" in text
+    assert json.loads(call("book", "show", book.path, "--json"))["left_epsilon"] == 0.0

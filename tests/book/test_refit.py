@@ -174,13 +174,6 @@ def test_a_refit_goes_on_after_a_crash_as_if_there_had_been_none(
     assert tuple(book.fits[1].releases) == model.certificate.releases[1:]  # but earlier refits
 
 
-def test_a_checkpoint_of_an_older_memory_is_refused(book: tacit.Book, tmp_path: Path) -> None:
-    folder = tmp_path / "checkpoint"
-    refitted(book, checkpoint=folder)
-    with pytest.raises(tacit.CheckpointError, match="another fit"):
-        refitted(book, checkpoint=folder)
-
-
 def test_without_drift_releases_are_averaged_by_their_noise() -> None:
     """20 releases of noise 1 and one of noise 0.1: as precise as the sum of precisions says."""
     rng = np.random.default_rng(0)
@@ -294,6 +287,8 @@ def test_the_noise_that_algorithms_are_told_is_that_of_what_they_get(
 def test_an_algorithm_may_be_given_by_name_or_class(book: tacit.Book) -> None:
     for given in ("moments", tacit.Moments):
         assert refitted(book, algorithm=given).rule.kind == "ridge"
+    with pytest.raises(tacit.ConfigError, match="forget"):
+        refitted(book, forget="yes")
     with pytest.raises(tacit.TacitError, match=r"Book\.new"):
         tacit.refit(ratings_for(0), "moments", book=None, epsilon=1.0)  # type: ignore[arg-type]
 

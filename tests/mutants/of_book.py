@@ -10,6 +10,7 @@ TESTS = "tests/book/test_book.py::"
 CRASHES = "tests/book/test_crashes.py::"
 AT_ONCE = "tests/book/test_at_once.py::"
 REFITS = "tests/book/test_refit.py::"
+GOING_ON = "tests/book/test_going_on.py::"
 
 BOOKS = (
     Mutant(
@@ -140,6 +141,12 @@ BOOKS = (
         "models of later refits rest on releases that their certificates leave out",
         (Edit("fitting/joining.py", "joined", "not of_one_series", "False"),),
         (AT_ONCE + "test_a_refit_that_rests_on_what_is_forgotten_is_not_remembered",),
+    ),
+    Mutant(
+        "a refit that goes on believes what its folder says it began with",
+        "with another memory, of which less was spent, its certificate claims too little",
+        (Edit("book/reservation.py", "begun_with", "digest_of(begun) != remembered", "False"),),
+        (GOING_ON + "test_what_it_began_with_is_known_by_the_chain",),
     ),
     Mutant(
         "a refit draws a release twice and uses the better one",

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from tacit._validate import path_of
+from tacit._validate import Range, check, path_of
 from tacit.accounting.budget import Neighbours, PrivacyBudget, mu_of
 from tacit.accounting.certificate import Certificate
 from tacit.book import counter, statement
 from tacit.book.account import ROUNDING, Account, FitRecord, Terms, account_of
-from tacit.book.events import FIRST, Event, next_event, now
+from tacit.book.events import Event, next_event, now
 from tacit.book.memory import Remember, digest_of
 from tacit.book.refusal import refusal
-from tacit.book.reservation import Reservation, token_of, write_token
+from tacit.book.reservation import Reservation, begun_with, bind, token_of
 from tacit.book.store import Store, Writer
 from tacit.errors import BookError, ConfigError, TacitWarning
 
@@ -48,6 +48,14 @@ class Book:
         self._store = Store(self.path)
         self.terms: Terms = self.account().terms
 
+    def __repr__(self) -> str:
+        """Name the file and its terms; `text()` says what was spent."""
+        terms = self.terms
+        return (
+            f"Book({str(self.path)!r}, epsilon={terms.epsilon:g}, delta={terms.delta:g}, "
+            f"neighbours={terms.neighbours.value!r})"
+        )
+
     @classmethod
     def new(
         cls,
@@ -60,14 +68,10 @@ class Book:
     ) -> "Book":
         """Open a new book; its terms never change."""
         budget = PrivacyBudget(epsilon, delta, neighbours)  # type: ignore[arg-type]  # checked there
-        if yearly_epsilon is not None and PrivacyBudget(yearly_epsilon).epsilon > budget.epsilon:
-            raise ConfigError(
-                f"yearly_epsilon={yearly_epsilon:g}: expected at most the epsilon of a lifetime, "
-                f"{budget.epsilon:g}"
-            )
-        terms = Terms(
-            uuid.uuid4().hex, budget.epsilon, budget.delta, budget.neighbours, yearly_epsilon
-        )
+        words = f"a number above 0 and at most the epsilon of a lifetime, {budget.epsilon:g}"
+        within = Annotated[float, Range(0, budget.epsilon, "(]", words)] | None
+        yearly = check("yearly_epsilon", yearly_epsilon, within)
+        terms = Terms(uuid.uuid4().hex, budget.epsilon, budget.delta, budget.neighbours, yearly)
         return cls.write(path, [{"event": "opened", **terms.to_json()}])
 
     @classmethod
@@ -85,6 +89,12 @@ class Book:
         account_of(events)
         _advance(Store.create(target, events))
         return cls(target)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that it is in while it is used: nothing else may be written there."""
+        logs = (self.path.with_name(self.path.name + end) for end in ("-wal", "-shm"))
+        return (self.path, counter.counter_path(self.path), *logs)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -141,14 +151,17 @@ class Book:
         self._check(budget, kind)
         with self._store.writing() as writer:
             account = self._checked(writer)
-            record = None if checkpoint is None else token_of(checkpoint, account, budget)
-            if record is not None:
-                return Reservation(self, record, resumed=True)
+            if checkpoint is not None:
+                record = token_of(checkpoint, account, budget, kind)
+                if record is not None:
+                    remembered = _remembered(writer.events[: record.event[0]])
+                    return Reservation(self, record, begun_with(checkpoint, record, remembered))
             cost = mu_of(budget.epsilon, budget.delta) ** 2
             self._refuse(account, cost, budget, now())
             name = uuid.uuid4().hex
+            begun = self._known(writer.memory(), writer.events) if kind == "refit" else {}
             if checkpoint is not None:
-                write_token(checkpoint, self.terms.population, name)
+                bind(checkpoint, self.terms.population, name, begun)
             event = next_event(
                 writer.events,
                 {
@@ -161,7 +174,7 @@ class Book:
             record = account_of(writer.events).fits[-1]
         _advance(self._store)
         _warn_of_clock(self.path, event)
-        return Reservation(self, record, resumed=False)
+        return Reservation(self, record, begun)
 
     def add(self, what: Mapping[str, Any], memory: Remember | None = None) -> None:
         """Add an event, and what is remembered with it; the sum of all events must stay sound.
@@ -200,11 +213,18 @@ class Book:
 
     def verify(self, certificates: Mapping[str, Certificate] | None = None) -> list[str]:
         """Check the file, the chain, the counter, every sum; say which models are not in it."""
+        given = certificates or {}
+        if not all(isinstance(each, Certificate) for each in given.values()):
+            raise ConfigError(
+                "certificates: expected certificates by name, such as {'m': model.certificate}"
+            )
         self._store.check()
         self.memory()
-        return statement.problems_of(self.account(), certificates or {})
+        return statement.problems_of(self.account(), given)
 
     def _check(self, budget: PrivacyBudget, kind: str) -> None:
+        if not isinstance(budget, PrivacyBudget):
+            raise ConfigError(f"budget={budget!r}: expected tacit.PrivacyBudget(epsilon, delta)")
         if kind not in _KINDS:
             raise ConfigError(f"kind={kind!r}: expected one of {', '.join(_KINDS)}")
         if budget.neighbours is not self.neighbours:
@@ -216,10 +236,7 @@ class Book:
 
     def _known(self, found: dict[str, bytes], events: Iterable[Event]) -> dict[str, bytes]:
         """Return what refits remember; refuse it if the chain knows another."""
-        known = FIRST
-        for event in events:
-            known = event.content.get("memory", known)
-        if known != (digest_of(found) if found else FIRST):
+        if digest_of(found) != _remembered(events):
             raise BookError(f"book {self.path}: what refits remember is not what was written")
         return found
 
@@ -239,6 +256,14 @@ class Book:
         room = min(account.left + ROUNDING * terms.limit, years + ROUNDING * terms.yearly_limit)
         if not cost <= room:
             raise refusal(str(self.path), account, cost, budget, years)
+
+
+def _remembered(events: Iterable[Event]) -> str:
+    """Return the fingerprint of what refits remember after these events."""
+    found = digest_of({})
+    for event in events:
+        found = event.content.get("memory", found)
+    return found
 
 
 def _advance(store: Store) -> None:

@@ -26,7 +26,7 @@ _MOST = 4096  # bytes of a counter
 def counter_path(book: Path) -> Path:
     """Return the name of a book's counter: one for a file, by whatever link it is opened."""
     file = book.resolve() if book.is_symlink() else book
-    return file.with_name(f"{file.name}.count")
+    return file.parent / f"{file.name}.count"
 
 
 def compare(book: Path, found: Mark | None, events: Sequence[Event]) -> None:
@@ -79,7 +79,14 @@ def read(book: Path) -> Mark | None:
     except FileNotFoundError:
         return None
     except (OSError, *MALFORMED):
-        raise BookError(f"the counter {path} cannot be read; see docs/lifetime.md") from None
+        raise _unreadable(path) from None
     if type(count) is not int or not isinstance(digest, str) or count < 1:
-        raise BookError(f"the counter {path} cannot be read; see docs/lifetime.md")
+        raise _unreadable(path)
     return count, digest
+
+
+def _unreadable(path: Path) -> BookError:
+    return BookError(
+        f"the counter {path} cannot be read; put it back from where it was kept or, if its book is "
+        "surely not an old copy, remove the counter: it is then begun anew"
+    )

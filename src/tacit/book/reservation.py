@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tacit._atomic import make_folder, write_durably
-from tacit._damaged import MALFORMED
+from tacit._damaged import MALFORMED, UNSOUND
 from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Entry, Ledger
 from tacit.accounting.promise import rounded_up, shown
 from tacit.accounting.release import ReleaseKind
 from tacit.book.account import Account, FitRecord, Terms, total_cost
-from tacit.book.memory import Remember
+from tacit.book.memory import Remember, digest_of, read_memory, write_memory
 from tacit.errors import BookError, CheckpointError, PrivacyError
 
-__all__ = ["Reservation", "certificate_digest", "token_of", "write_token"]
+__all__ = ["Reservation", "begun_with", "bind", "certificate_digest", "token_of"]
 
 _BOUND = "book.json"
 _EARLIER = ReleaseKind.EARLIER_REFITS  # paid for when they were made
@@ -48,9 +48,9 @@ class Reservation:
       checkpoint and is started again.
     """
 
-    def __init__(self, book: Keeper, record: FitRecord, *, resumed: bool) -> None:
-        """Take a reservation of a book."""
-        self.book, self.record, self.resumed = book, record, resumed
+    def __init__(self, book: Keeper, record: FitRecord, begun: Mapping[str, bytes]) -> None:
+        """Take a reservation of a book; `begun` is what refits remembered when it was made."""
+        self.book, self.record, self.begun = book, record, begun
         self.budget = PrivacyBudget(record.epsilon, record.delta, book.terms.neighbours)
         self._ledger: Ledger | None = None
         self._ended = False
@@ -150,7 +150,7 @@ def certificate_digest(certificate: Certificate) -> str:
 
 
 def token_of(
-    checkpoint: str | PathLike[str], account: Account, budget: PrivacyBudget
+    checkpoint: str | PathLike[str], account: Account, budget: PrivacyBudget, kind: str
 ) -> FitRecord | None:
     """Return the fit of this book that a checkpoint folder belongs to, if it belongs to one."""
     folder = Path(checkpoint)
@@ -172,11 +172,33 @@ def token_of(
         if any(folder.glob("release-*")):
             raise CheckpointError(f"checkpoint {folder} has releases that the book lacks; {_ANEW}")
         return None
-    _check_resumed(folder, record, budget)
+    _check_resumed(folder, record, budget, kind)
     return record
 
 
-def _check_resumed(folder: Path, record: FitRecord, budget: PrivacyBudget) -> None:
+def begun_with(
+    checkpoint: str | PathLike[str], record: FitRecord, remembered: str
+) -> dict[str, bytes]:
+    """Return what the refit of a checkpoint began with: what the book knows by this fingerprint."""
+    if record.kind != "refit":
+        return {}
+    folder = Path(checkpoint)
+    try:
+        begun = read_memory(folder)
+        if digest_of(begun) != remembered:
+            raise ValueError
+    except (OSError, *UNSOUND):
+        raise CheckpointError(
+            f"checkpoint {folder}: what its refit began with is missing or damaged; {_ANEW}"
+        ) from None
+    return begun
+
+
+def _check_resumed(folder: Path, record: FitRecord, budget: PrivacyBudget, kind: str) -> None:
+    if record.kind != kind:
+        raise CheckpointError(
+            f"checkpoint {folder} is of a {record.kind} of this book, and not of a {kind}; {_ANEW}"
+        )
     if (record.epsilon, record.delta) != (budget.epsilon, budget.delta):
         raise CheckpointError(
             f"checkpoint {folder} is of a fit at epsilon {record.epsilon:g}, delta "
@@ -192,12 +214,15 @@ def _check_resumed(folder: Path, record: FitRecord, budget: PrivacyBudget) -> No
         )
 
 
-def write_token(checkpoint: str | PathLike[str], population: str, fit: str) -> None:
-    """Bind a checkpoint folder to a fit of a book, before the book is written."""
+def bind(
+    checkpoint: str | PathLike[str], population: str, fit: str, begun: Mapping[str, bytes]
+) -> None:
+    """Bind a checkpoint folder to a fit, and keep what it begins with, before the book has it."""
     folder = Path(checkpoint)
     content = json.dumps({"population": population, "fit": fit}).encode()
     try:
         make_folder(folder)
+        write_memory(folder, begun)
         write_durably(folder / _BOUND, content, owner_only=True)
     except OSError as error:
         raise CheckpointError(f"checkpoint {folder} cannot be used: {error.strerror}") from None

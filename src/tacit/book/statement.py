@@ -61,6 +61,7 @@ def from_json(value: object) -> Account:
 def to_text(account: Account, moment: datetime) -> str:
     """Return the person's form."""
     terms = account.terms
+    left = account.epsilon_for(min(account.left, account.left_this_year(moment)))
     lines = [
         "LIFETIME PRIVACY CERTIFICATE", "",
         f"  Population:    {terms.population}",
@@ -70,15 +71,16 @@ def to_text(account: Account, moment: datetime) -> str:
         f"  Neighbours:    {terms.neighbours.value}",
         f"  Spent:         epsilon {rounded_up(account.spent_epsilon)} "
         f"(mu = {rounded_up(math.sqrt(account.spent))} of {mu_of(terms.epsilon, terms.delta):.6g})",
-        f"  Left:          epsilon {down(account.left_epsilon)}, as one more fit",
+        f"  Left:          epsilon {down(left)}, as one more fit now",
         "  Guessing:      an attacker who guesses between two possible rating lists of one person "
         f"is right at most {percent(two_lists(terms.neighbours, math.sqrt(account.spent)))} % of "
         "the time, now",
     ]  # fmt: skip
     if terms.yearly_epsilon is not None:
-        left = down(account.epsilon_for(min(account.left, account.left_this_year(moment))))
-        yearly = shown(terms.yearly_epsilon)
-        lines.append(f"  A year:        epsilon {yearly} in any 365 days; {left} is left now")
+        lines.append(
+            f"  A year:        at most epsilon {shown(terms.yearly_epsilon)} in any 365 days; of "
+            f"the lifetime's epsilon {down(account.left_epsilon)} is left"
+        )
     made = [fit for fit in account.fits if fit.state != "cancelled"]
     lines += ["", f"  Fits ({len(made)}), each with its squared cost (mu^2):"]
     lines += [_fit_line(number, fit) for number, fit in enumerate(made, 1)]

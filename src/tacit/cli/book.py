@@ -205,8 +205,9 @@ def export(
     from tacit._outputs import Kind, Output, check_outputs
     from tacit.book import Book
 
-    check_outputs([Output("--output", output, Kind.LIFETIME)], [book], force=force)
-    content = json.dumps(Book(book).certificate(), indent=1)
+    found = Book(book)
+    check_outputs([Output("--output", output, Kind.LIFETIME)], found.files, force=force)
+    content = json.dumps(found.certificate(), indent=1)
     write_durably(output, content.encode() + b"\n")
     typer.echo(f"wrote {output}")
 

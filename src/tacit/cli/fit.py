@@ -51,5 +51,5 @@ def run(
 
     seed = promise.noise_seed_unsafe
     work = partial(fit, algorithm=config, budget=paid.budget, noise_seed_unsafe=seed)
-    model = making.model(source, where, output, paid, work, (given.items, promise.book))
+    model = making.model(source, where, output, paid, work, (given.items,))
     making.report(model, output, explain=explain)

@@ -18,7 +18,7 @@ from tacit.errors import ConfigError
 if TYPE_CHECKING:
     from tacit.accounting.budget import PrivacyBudget
     from tacit.algorithms import Algorithm
-    from tacit.book import Book, Reservation
+    from tacit.book import Book
     from tacit.models import Model
 
 __all__ = ["Making", "Paid", "Promise", "algorithm_of"]
@@ -28,7 +28,7 @@ class Paid(NamedTuple):
     """What a fit may spend, and the lifetime book that pays; None for no privacy, and no book."""
 
     budget: "PrivacyBudget | None"
-    book: "Book | Reservation | None"
+    book: "Book | None"
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,10 @@ class Promise(OptionGroup):
     def paid(self, epsilon: float | None) -> Paid:
         """Return the budget that the options ask for; None for no privacy."""
         from tacit.accounting.budget import PrivacyBudget
-        from tacit.fitting.booked import book_of, terms_of
+        from tacit.book import Book
+        from tacit.fitting.booked import terms_of
 
-        opened = book_of(self.book)
+        opened = None if self.book is None else Book(self.book)
         delta, neighbours = terms_of(opened, self.delta, self.neighbours)
         if self.no_privacy == (epsilon is not None):
             raise ConfigError("give either --epsilon E or --no-privacy")
@@ -113,11 +114,12 @@ class Making(OptionGroup):
             output: the model file.
             paid: what is spent, and by which book.
             fit: what is called with the ratings and the options of every fit.
-            inputs: files that are read besides the ratings.
+            inputs: files that are read besides the ratings and the book.
             kind: what the book calls it.
         """
         from tacit.fitting.booked import reserved
 
+        inputs += paid.book.files if paid.book else ()
         read = source.reader(output, *inputs, checkpoint=self.checkpoint, force=self.force)
         common = {"checkpoint": self.checkpoint, "top_items": self.top_items, "strict": self.strict}
         with reserved(paid.book, paid.budget, self.checkpoint, (), kind=kind) as book:

@@ -44,5 +44,5 @@ def run(
     from tacit.fitting.refit import refit
 
     work = partial(refit, algorithm=config, epsilon=epsilon, forget=forget)
-    model = making.model(source, where, output, paid, work, (given.items, book), "refit")
+    model = making.model(source, where, output, paid, work, (given.items,), "refit")
     making.report(model, output)

@@ -51,7 +51,7 @@ def run(
     source = Source.of(ratings, given)
     from tacit.fitting.tune import CHOSEN, tune
 
-    seed, inputs = promise.noise_seed_unsafe, (given.items, candidates, promise.book)
+    seed, inputs = promise.noise_seed_unsafe, (given.items, candidates)
     work = partial(
         tune, candidates=configs, share=share, budget=paid.budget, noise_seed_unsafe=seed
     )

@@ -78,7 +78,12 @@ def reserved(
             or book.budget.neighbours is not budget.neighbours
         ):
             raise PrivacyError(
-                "the reservation in the book is for a smaller fit, or of another kind"
+                "the reservation in the book is for a smaller fit, or for the other relation"
+            )
+        if book.record.kind != kind:
+            raise ConfigError(
+                f"book=...: this reservation is of a {book.record.kind}, and this is a {kind}; "
+                f"make it with book.reserve(..., kind={kind!r})"
             )
         yield book
         return

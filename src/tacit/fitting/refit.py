@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
-from tacit.accounting.budget import PrivacyBudget, epsilon_of
+from tacit._validate import check
+from tacit.accounting.budget import Neighbours, PrivacyBudget, epsilon_of
 from tacit.accounting.ledger import Ledger
 from tacit.algorithms import Algorithm, Facts, LatentFactors, Moments, algorithm_from
 from tacit.book import Book, Reservation
@@ -14,7 +15,7 @@ from tacit.book.memory import Remember, digest_of
 from tacit.data.store import RatingsOrStore
 from tacit.engines.base import Engine
 from tacit.errors import BookError, ConfigError
-from tacit.fitting.booked import book_of, reserved
+from tacit.fitting.booked import book_of, reserved, terms_of
 from tacit.fitting.fit import (
     FitContext,
     Options,
@@ -42,22 +43,34 @@ class Refit:
 
     algorithm: Algorithm
     given: list[tuple[str, Any]]
-    content: Mapping[str, bytes]
     reservation: Reservation
-    lifetime: PrivacyBudget
     forget: bool = False
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """All that it depends on: a checkpoint is of one state of the memory."""
-        return {**settings_of(self.algorithm), "memory": digest_of(self.content)}
+        return {
+            **settings_of(self.algorithm),
+            "memory": digest_of(self._content),
+            "forget": self.forget,
+        }
+
+    @property
+    def _content(self) -> Mapping[str, bytes]:
+        """What was remembered when it was reserved, however much later it goes on."""
+        return {} if self.forget else self.reservation.begun
+
+    @property
+    def _lifetime(self) -> PrivacyBudget:
+        terms = self.reservation.book.terms
+        return PrivacyBudget(terms.epsilon, terms.delta, terms.neighbours)
 
     def reserve(self, ledger: Ledger, facts: Facts) -> Callable[[FitContext], Outcome]:
         """Reserve as for the budget that leaves as much noise as there will be with the memory.
 
         That is this refit's, and as much of what was spent before as the drift has left.
         """
-        memory = Memory(self.content)
+        memory = Memory(self._content)
         mine = self.reservation.record.reserved
         earlier = float(memory.about.get("spent", 0.0))
         together = earlier + mine
@@ -67,7 +80,7 @@ class Refit:
         def run(context: FitContext) -> Outcome:
             self._compare(memory, context.ratings)
             memory.about.setdefault("began", self.reservation.record.event[0])
-            horizon = min(max(self.lifetime.mu**2 / mine, 1.0), _FORESEEN)
+            horizon = min(max(self._lifetime.mu**2 / mine, 1.0), _FORESEEN)
             ids = context.ratings.catalogue.ids.to_list()
             mechanism = Remembering(context.mechanism.within(ledger), memory, ids, horizon)
             rule = self.algorithm.run(mechanism, planned)
@@ -82,7 +95,7 @@ class Refit:
 
         A refit that begins anew begins anew.
         """
-        content, begun = memory.to_bytes(), digest_of(self.content)
+        content, begun = memory.to_bytes(), digest_of(self._content)
 
         def remembered(written: Mapping[str, bytes]) -> dict[str, bytes]:
             if self.forget or digest_of(written) == begun:
@@ -106,9 +119,9 @@ class Refit:
 
     def _budget_of(self, cost: float) -> PrivacyBudget:
         """Return the budget of a squared mu, at the delta and for the relation of the book."""
-        mu = min(math.sqrt(cost), self.lifetime.mu)
-        epsilon = epsilon_of(mu, self.lifetime.delta)
-        return replace(self.lifetime, epsilon=min(epsilon, self.lifetime.epsilon))
+        lifetime = self._lifetime
+        epsilon = epsilon_of(min(math.sqrt(cost), lifetime.mu), lifetime.delta)
+        return replace(lifetime, epsilon=min(epsilon, lifetime.epsilon))
 
 
 def refit(
@@ -133,15 +146,14 @@ def refit(
         book: the lifetime book of these people. What refits remember is kept in it.
         epsilon: what this refit may spend, at the book's delta and for its relation.
         engine: as for `fit`.
-        checkpoint: as for `fit`; a refit that was killed goes on only if no other came between.
+        checkpoint: as for `fit`; it holds what was remembered when the refit began, too.
         progress: as for `fit`.
         top_items: as for `fit`; the choice is made anew each time.
         strict: as for `fit`.
         forget: whether to begin anew, without what earlier refits released.
     """
+    check("forget", forget, bool)
     place = book_of(book)
-    if place is None:
-        raise BookError("book=None: a refit needs a book; `tacit.Book.new(path, ...)` makes one")
     options = Options.checked(
         "exact", None, top_items, checkpoint=checkpoint, progress=progress, strict=strict
     )
@@ -149,14 +161,12 @@ def refit(
     given = [] if config is None else list(given_settings(config))
     implicit = isinstance(ratings, RatingsOrStore) and ratings.implicit
     chosen = _chosen(config, implicit)
-    terms = place.book.terms if isinstance(place, Reservation) else place.terms
-    budget = PrivacyBudget(epsilon, terms.delta, terms.neighbours)
-    lifetime = PrivacyBudget(terms.epsilon, terms.delta, terms.neighbours)
+    delta, neighbours = terms_of(place, None, None)
+    budget = PrivacyBudget(epsilon, delta, Neighbours(neighbours))
     with reserved(place, budget, checkpoint, (), kind="refit") as reservation:
-        if reservation is None or not isinstance(reservation.book, Book):
-            raise BookError("a refit needs a book")
-        content = {} if forget else reservation.book.memory()
-        plan = Refit(chosen, given, content, reservation, lifetime, forget)
+        if reservation is None:
+            raise BookError("book=None: a refit needs one; `tacit.Book.new(path, ...)` makes it")
+        plan = Refit(chosen, given, reservation, forget)
         return run_plan(ratings, plan, budget, engine, replace(options, book=reservation))
 
 
