@@ -8,10 +8,12 @@ from tacit.kernels.tiles import (
     BROAD,
     TALL,
     add_products,
+    add_whole_products,
     multiply,
     panels_of,
     put_product,
     put_squared,
+    room_for_whole,
     subtract_products,
     subtract_solved,
     tiled,
@@ -29,6 +31,22 @@ def test_upper_halves_are_those_of_numpy(count: int, width: int) -> None:
     add_products(matrix, count, sums, width, width)
     exact = before + matrix.T.astype(float) @ matrix
     assert np.allclose(np.triu(sums), np.triu(exact), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, 65, 200])
+@pytest.mark.parametrize("items", [1, 16, 43])
+def test_products_of_whole_numbers_are_exact_and_of_the_rows_asked_for(
+    count: int, items: int
+) -> None:
+    """Totals are beyond 2^53, and odd, so that a double could not hold them."""
+    rng = np.random.default_rng(count + items)
+    matrix = rng.integers(-(2**21), 2**21, (200, items), endpoint=True)
+    total = rng.integers(2**60, 2**61, (items, items)) | 1
+    exact = total + np.triu(matrix[:count].T @ matrix[:count])
+    block = room_for_whole(200, items)
+    block[:, :items] = matrix
+    add_whole_products(block, count, total)
+    assert np.array_equal(total, exact)
 
 
 @pytest.mark.parametrize("row", range(0, 48, TALL))

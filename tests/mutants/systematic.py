@@ -226,10 +226,11 @@ def _compile_lanes() -> None:
     import numpy as np
 
     from tacit.kernels.lanes import dot, two_dots
-    from tacit.kernels.tiles import BROAD, multiply, panels_of
+    from tacit.kernels.tiles import BROAD, add_whole_products, multiply, panels_of, room_for_whole
 
     square = np.ones((BROAD, BROAD), np.float32)
     multiply(panels_of(square), square, square.copy())
+    add_whole_products(room_for_whole(1, 1), 1, np.zeros((1, 1), np.int64))
     singles = [np.ones(5, dtype=kind) for kind in (np.float32, np.float64)]
     for one in singles:
         for other in singles:

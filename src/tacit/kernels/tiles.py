@@ -1,9 +1,12 @@
-"""Products of matrices in single precision, a tile of their numbers at a time.
+"""Products of matrices, a tile of their numbers at a time.
 
 A tile stays in the processor's registers while it is summed up, so that each number that is read is
 used many times. Compilers keep such a tile in memory; here its registers are written down. The
 order of a sum is that of the rows. Each product is fused with its sum, which rounds once, on every
 processor: a column of the right matrix gives the same bits whatever stands beside it.
+
+Numbers are in single precision. Whole numbers are in double precision: their sums are exact up to
+2^53, whatever the order, so that their tiles may be as large as the processor has registers for.
 """
 
 from typing import Any
@@ -12,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -20,16 +24,20 @@ __all__ = [
     "TALL",
     "WIDE",
     "add_products",
+    "add_whole_products",
     "multiply",
     "panels_of",
     "put_product",
     "put_squared",
+    "room_for_whole",
     "subtract_products",
     "subtract_solved",
     "tiled",
 ]
 
 TALL, WIDE, BROAD = 8, 16, 32  # rows of a tile; columns of one of a matrix, and of one of panels
+_TALL_WHOLE, _WIDE_WHOLE = (8, 16) if "+avx512f" in get_host_cpu_features() else (4, 8)
+_DEEP = 64  # so many rows of whole numbers stay in the cache while they are multiplied
 
 
 def panels_of(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -45,18 +53,33 @@ def panels_of(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.ascontiguousarray(padded.reshape(rows, count, TALL).swapaxes(0, 1))
 
 
+def room_for_whole(rows: int, columns: int) -> NDArray[np.float64]:
+    """Return zeros for whole numbers, with more columns so that tiles fit.
+
+    These are an odd number of times 16: if it were a power of two, the numbers of a column would
+    take each other's place in the cache.
+
+    >>> room_for_whole(2, 1000).shape, room_for_whole(2, 1024).shape
+    ((2, 1008), (2, 1040))
+    """
+    return np.zeros((rows, 16 * (-(-columns // 16) | 1)))
+
+
 @njit(cache=True, nogil=True)
 def tiled(size):
     """Return the next number of columns that fill tiles."""
     return (size + WIDE - 1) // WIDE * WIDE
 
 
-def _tile(lanes: int, sign: int, by_row: bool) -> Any:
+def _tile(lanes: int, sign: int, by_row: bool, whole: bool) -> Any:
     """Return what writes a tile's instructions: TALL rows, and a number of columns.
 
-    `sign` is 1 to add to the sums, -1 to take off, and 0 to write.
+    `sign` is 1 to add to the sums, -1 to take off, and 0 to write. `whole` is for numbers in double
+    precision, _TALL_WHOLE rows of them.
     """
-    vector = ir.VectorType(ir.FloatType(), lanes)
+    tall, bits, kind = (_TALL_WHOLE, 64, ir.DoubleType()) if whole else (TALL, 32, ir.FloatType())
+    align = bits // 8
+    vector = ir.VectorType(kind, lanes)
     nothing, zeros = ir.Constant(vector, ir.Undefined), ir.Constant(vector, [0.0] * lanes)
     first = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
     fused = ir.FunctionType(vector, [vector] * 3)
@@ -66,7 +89,7 @@ def _tile(lanes: int, sign: int, by_row: bool) -> Any:
             context.make_array(signature.args[k])(context, builder, arguments[k]) for k in range(3)
         )
         start, stop, side, column, row = arguments[3:]
-        fma = cgutils.get_or_insert_function(builder.module, fused, f"llvm.fma.v{lanes}f32")
+        fma = cgutils.get_or_insert_function(builder.module, fused, f"llvm.fma.v{lanes}f{bits}")
 
         def place(array: Any, i: Any, j: Any) -> Any:
             width = builder.extract_value(array.shape, 1)
@@ -79,25 +102,25 @@ def _tile(lanes: int, sign: int, by_row: bool) -> Any:
             one = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
             return builder.shuffle_vector(one, nothing, first)
 
-        steps = [row.type(k) for k in range(TALL)]
+        steps = [row.type(k) for k in range(tall)]
         where = [across(sums, builder.add(row, k)) for k in steps]
-        begin = [builder.load(at, align=4) if sign else zeros for at in where]
+        begin = [builder.load(at, align=align) if sign else zeros for at in where]
         tile = [cgutils.alloca_once_value(builder, each) for each in begin]
         with cgutils.for_range(builder, stop, start) as loop:
-            shared = builder.load(across(right, loop.index), align=4)
+            shared = builder.load(across(right, loop.index), align=align)
             for k, held in zip(steps, tile, strict=True):
                 at = [loop.index, builder.add(side, k)]
                 number = builder.load(place(left, *(at[::-1] if by_row else at)))
                 factor = everywhere(builder.fneg(number) if sign < 0 else number)
                 builder.store(builder.call(fma, [factor, shared, builder.load(held)]), held)
         for at, held in zip(where, tile, strict=True):
-            builder.store(builder.load(held), at, align=4)
+            builder.store(builder.load(held), at, align=align)
         return context.get_dummy_value()
 
     return codegen
 
 
-def _intrinsic(lanes: int, sign: int = 1, by_row: bool = False) -> Any:
+def _intrinsic(lanes: int, sign: int = 1, by_row: bool = False, whole: bool = False) -> Any:
     """Return what adds left^T right (`by_row`: left right) to a tile of sums, in compiled code.
 
     Its arguments after the matrices: the first row of the right one to sum over and where rows
@@ -110,7 +133,7 @@ def _intrinsic(lanes: int, sign: int = 1, by_row: bool = False) -> Any:
         _typing: Any, left: Any, right: Any, sums: Any,
         _start: Any, _stop: Any, _side: Any, _column: Any, _row: Any,
     ) -> Any:  # fmt: skip
-        return types.none(left, right, sums, *[types.intp] * 5), _tile(lanes, sign, by_row)
+        return types.none(left, right, sums, *[types.intp] * 5), _tile(lanes, sign, by_row, whole)
 
     return tile
 
@@ -120,6 +143,7 @@ _subtract_tile = _intrinsic(WIDE, -1)
 _put_tile = _intrinsic(WIDE, 0)
 _put_tile_by_row = _intrinsic(WIDE, 0, by_row=True)
 _add_broad_tile = _intrinsic(BROAD)
+_add_whole_tile = _intrinsic(_WIDE_WHOLE, whole=True)
 
 
 @njit(cache=True, nogil=True)
@@ -131,6 +155,25 @@ def add_products(matrix, count, sums, size, width):
     for row in range(0, size, TALL):
         for column in range(row // WIDE * WIDE, width, WIDE):
             _add_tile(matrix, matrix, sums, 0, count, row, column, row)
+
+
+@njit(cache=True, nogil=True)
+def add_whole_products(matrix, count, total):
+    """Add the upper half of M^T M, M the first rows of a matrix of whole numbers in doubles.
+
+    The total is of integers; the matrix is `room_for_whole` for as many columns. No sum over these
+    rows may exceed 2^53.
+    """
+    size, width = len(total), matrix.shape[1]
+    sums = np.zeros((width, width))
+    for start in range(0, count, _DEEP):
+        stop = min(start + _DEEP, count)
+        for row in range(0, size, _TALL_WHOLE):
+            for column in range(row // _WIDE_WHOLE * _WIDE_WHOLE, size, _WIDE_WHOLE):
+                _add_whole_tile(matrix, matrix, sums, start, stop, row, column, row)
+    for row in range(size):
+        for column in range(row, size):
+            total[row, column] += np.int64(sums[row, column])
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from tacit.accounting.budget import Sensitivity
 from tacit.kernels.loops import Loops
-from tacit.kernels.tiles import panels_of
+from tacit.kernels.tiles import add_whole_products, panels_of, room_for_whole
 from tacit.trusted.local_state import FilledRows, LinearStep
 from tacit.trusted.quantise import product_quanta
 from tacit.trusted.rows import RowBounds, Rows, Run
@@ -69,6 +69,10 @@ class FilledCovariance(Statistic):
         rows.state(FilledRows, self.bounds, run).done(self.steps)
         return total
 
+    def finish(self, total: Integers) -> Integers:
+        """Mirror the upper triangle, which is all that the loop writes."""
+        return total + np.triu(total, 1).T
+
     def adder(self, local: tuple[Any, ...], unit: float, loops: Loops) -> Adder:
         """Bring everyone's row up to date and add the outer products."""
         arrays, matrix, fresh, missing = local
@@ -82,10 +86,10 @@ class FilledCovariance(Statistic):
             for turn, (vectors, back) in enumerate(maps, start=first + 1):
                 loops.map_rows(matrix, vectors, back, lo, hi)
                 loops.descend(arrays, matrix, self.rates[turn], self.norms[turn], lo, hi)
-            block = np.empty((_BLOCK, matrix.shape[1]))
+            block = room_for_whole(_BLOCK, len(total))
             for start in range(lo, hi, _BLOCK):
-                integers = block[: min(_BLOCK, hi - start)]
-                loops.quantise_rows(matrix, quanta, start, start + len(integers), integers)
-                total += (integers.T @ integers).astype(np.int64)
+                stop = min(start + _BLOCK, hi)
+                loops.quantise_rows(matrix, quanta, start, stop, block)
+                add_whole_products(block, stop - start, total)
 
         return add
