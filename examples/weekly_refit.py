@@ -1,7 +1,8 @@
 """A refit every week under one lifetime budget, as a scheduler would run it.
 
 Run it with `python examples/weekly_refit.py [folder]`: it simulates four weeks. The book is a file
-that is kept between runs; a fit is paid for in it before ratings are read, or refused.
+that is kept between runs; a refit is paid for in it before ratings are read, or refused, and is
+combined with the earlier ones.
 """
 
 import sys
@@ -29,7 +30,7 @@ def ratings_of(week: int) -> tacit.Ratings:
 def refit(book: tacit.Book, folder: Path, week: int) -> bool:
     """Fit this week's model if the book can pay for it; otherwise keep last week's."""
     try:
-        model = tacit.fit(ratings_of(week), tacit.Moments(), epsilon=WEEKLY, book=book)
+        model = tacit.refit(ratings_of(week), tacit.Moments(), epsilon=WEEKLY, book=book)
     except PrivacyError as refused:
         print(f"week {week}: kept the old model: {refused}")
         return False
