@@ -1,7 +1,8 @@
 """A refit every week under one lifetime budget, as a scheduler would run it.
 
 Run it with `python examples/weekly_refit.py [folder]`: it simulates four weeks. The book is a file
-that is kept between runs; a fit is paid for in it before ratings are read, or refused.
+that is kept between runs; a refit is paid for in it before ratings are read, or refused, and is
+combined with the earlier ones.
 """
 
 import sys

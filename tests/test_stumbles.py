@@ -256,7 +256,8 @@ def test_a_summary_names_the_algorithm_and_says_if_little_was_learned(
 ) -> None:
     words = ("fit", folder / "train.csv", "-o", tmp_path / "x.tacit", *RANGE)
     words = (*words, "--items", folder / "items.csv", "--algorithm", "moments")
-    code, out, _ = shell(*words, "--epsilon", 0.001)
+    # A seed: by chance one fit in a few hundred finds a factor in the noise.
+    code, out, _ = shell(*words, "--epsilon", 0.001, "--noise-seed-unsafe", 1)
     assert code == 0
     assert "moments, 30 items" in out
     assert "no latent factor is above the noise" in out

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +63,40 @@ def test_lists_of_other_orders(client: TestClient, more: dict[str, Any]) -> None
     said = client.post("/v1/recommend", json={"ratings": own, "n": 5, **more}).json()
     wanted = latent_model().recommend(own, 5, **more)
     assert [row["item"] for row in said["recommendations"]] == [row.item for row in wanted]
+
+
+LOOPS = """
+import gc, sys
+from pathlib import Path
+from numba.core.dispatcher import Dispatcher
+from starlette.testclient import TestClient
+from tacit.serve.app import create_app
+
+def loops():
+    return sum(len(each.overloads) for each in gc.get_objects() if isinstance(each, Dispatcher))
+
+client = TestClient(create_app(Path(sys.argv[1])))
+ready = loops()
+item = client.get("/v1/items").json()["items"][0]["item"]
+own = {"touched": [item]} if sys.argv[2] == "touched" else {"ratings": {item: 4}}
+for asked in ({}, own, own | {"because": True, "std": "ratings" in own, "n": 3}):
+    assert client.post("/v1/recommend", json=asked).status_code == 200
+for asked in (own, own | {"std": "ratings" in own}):
+    assert client.post("/v1/predict", json=asked).status_code == 200
+print(ready, loops())
+"""
+
+
+@pytest.mark.parametrize("kind", ["ratings", "touched"])
+def test_no_caller_waits_until_loops_are_compiled(path: Path, tmp_path: Path, kind: str) -> None:
+    if kind == "touched":
+        path = tmp_path / "touched.tacit"
+        touched_model().save(path)
+    done = subprocess.run(
+        [sys.executable, "-c", LOOPS, path, kind], capture_output=True, text=True, check=True
+    )
+    ready, after = done.stdout.split()
+    assert ready == after != "0"
 
 
 def test_candidates_and_exclude(client: TestClient) -> None:
@@ -157,6 +193,16 @@ def test_what_cannot_be_answered_is_a_422_that_repeats_no_rating(path: Path, bod
     assert said.status_code == 422
     assert isinstance(said.json()["detail"], str)
     assert "99" not in said.text
+
+
+@pytest.mark.parametrize("sent", [{"content": b'{"ratings": {}}'}, {"json": []}, {"json": 3}])
+def test_a_body_that_is_no_object_is_told_the_header_too(
+    client: TestClient, sent: dict[str, Any]
+) -> None:
+    said = client.post("/v1/recommend", **sent)
+    assert said.status_code == 422
+    assert "expected a JSON object" in said.json()["detail"]
+    assert "content-type: application/json" in said.json()["detail"]
 
 
 def test_bodies_and_batches_have_limits(path: Path) -> None:

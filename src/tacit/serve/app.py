@@ -40,6 +40,7 @@ _WORDS = {
     422: "The request is not one that this model can answer.",
     429: "Too many requests at once.",
 }
+_NO_OBJECT = "body: expected a JSON object, sent with the header content-type: application/json"
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem, "description": words} for code, words in _WORDS.items()
 }
@@ -183,7 +184,7 @@ def _add_page(app: FastAPI, holder: Holder) -> None:
 
 
 def _add_refusals(app: FastAPI) -> None:
-    """Add answers to what cannot be done; none of them repeats what was sent."""
+    """Add answers to what cannot be done; none of them repeats a rating."""
 
     @app.exception_handler(TacitError)
     async def refused(_: Request, error: TacitError) -> JSONResponse:
@@ -194,5 +195,7 @@ def _add_refusals(app: FastAPI) -> None:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
             return JSONResponse({"detail": "the body is not JSON"}, 422)
+        if first["loc"] == ("body",):
+            return JSONResponse({"detail": _NO_OBJECT}, 422)
         where = ".".join(str(part) for part in first["loc"][:2])
         return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)

@@ -43,7 +43,7 @@ class Current:
     def read(cls, path: Path) -> "Current":
         """Read a model file and make its page; unsound files are a ModelFileError."""
         model = load(path)
-        model.recommend([] if model.implicit else {}, 1)  # loops are compiled before anyone waits
+        _compile(model)
         content = path.read_bytes()
         parts = page_files() | {"model.js": model_module(content), "model.tacit": content}
         files = {
@@ -80,6 +80,14 @@ class Holder:
             self._metrics.reloads["refused"] += 1
         else:
             self._metrics.reloads["done"] += 1
+
+
+def _compile(model: Model) -> None:
+    """Answer a made-up person, so that no caller waits until loops are compiled."""
+    item = model.catalogue.ids[0]
+    own = [item] if model.implicit else {item: model.rating_range[1]}
+    model.recommend(own, 1, because=True)
+    model.predict(own, return_std=True)
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
