@@ -107,7 +107,7 @@ def _pairs(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
 def functions(path: Path) -> tuple[FunctionType, ...]:
     """All functions of a file that live in this process."""
     gc.unfreeze()  # or those that were set aside when tests had been collected are not listed
-    found = (each for each in gc.get_objects() if isinstance(each, FunctionType))
+    found = (each for each in gc.get_objects() if type(each) is FunctionType)
     return tuple(each for each in found if each.__code__.co_filename == str(path))
 
 

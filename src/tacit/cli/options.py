@@ -311,7 +311,8 @@ def show_table(table: "Table") -> None:
     console = Console(soft_wrap=True, markup=False, highlight=False, width=width)
     with console.capture() as drawn:
         console.print(table)
-    typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+    # typer.echo would write UTF-8 to a stream that says it is ASCII
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
 
 
 def _score(value: float, model: "Model", sign: str = "") -> str:
