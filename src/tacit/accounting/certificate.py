@@ -33,6 +33,7 @@ IDEALISED = "its noise was drawn in floating point, whose low bits can leak"
 """Why a model is not private that was made with such noise."""
 
 _FORMAT = "tacit-certificate/1"
+_UNREADABLE = (TacitError, *MALFORMED)
 _RELATIVE = 1e-9
 _MOST = 1e140
 _UNIT = "user: all ratings of one person, together"
@@ -223,7 +224,7 @@ class Certificate:
         """Read the machine's form; anything unsound is a ModelFileError."""
         try:
             return _parse(value)
-        except (TacitError, *MALFORMED) as error:
+        except _UNREADABLE as error:
             raise ModelFileError(f"the certificate cannot be read: {error}") from None
 
     def verify(self) -> Verification:
