@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.exceptions import CosmicRayTestingException
 from cosmic_ray.mutating import MutationVisitor
+from cosmic_ray.operators.exception_replacer import ExceptionReplacer
 from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator, operator_names
 from parso.python.tree import Name
@@ -58,10 +60,31 @@ class RemoveCall(Operator):
         return ()
 
 
+class CatchAnother(ExceptionReplacer):
+    """Replaces what is caught by another exception; Cosmic Ray's own stops at `*ERRORS`, `a.B`."""
+
+    @staticmethod
+    def _name_nodes(node: Any) -> list[Any]:
+        caught = node.children[1]
+        if caught.type != "atom":
+            return [caught]
+        inside = caught.children[1]
+        return inside.children[::2] if inside.type == "testlist_comp" else [inside]
+
+    def mutate(self, node: Any, index: int) -> Any:
+        caught = self._name_nodes(node)[index]
+        first, beside = caught.get_first_leaf(), caught.parent.children
+        other = Name(CosmicRayTestingException.__name__, first.start_pos, first.prefix)
+        beside[next(place for place, each in enumerate(beside) if each is caught)] = other
+        return node
+
+
 def operators() -> Iterator[Operator]:
     """All operators but the excluded ones."""
     for name in sorted(operator_names()):
-        if not any(re.fullmatch(pattern, name) for pattern in EXCLUDED):
+        if name == "core/ExceptionReplacer":
+            yield CatchAnother()
+        elif not any(re.fullmatch(pattern, name) for pattern in EXCLUDED):
             yield get_operator(name)()
     yield RemoveCall()
 

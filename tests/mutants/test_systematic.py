@@ -69,6 +69,24 @@ def test_every_small_change_is_made_and_annotations_stay(module: ModuleType) -> 
     assert {change.line for change in changes if change.in_error} == {9}
 
 
+@pytest.mark.parametrize(
+    ("line", "caught"),
+    [
+        ("except OSError:", ["OSError"]),
+        ("except (OSError, ValueError) as error:", ["OSError", "ValueError"]),
+        ("except (OSError, *MORE):", ["OSError", "*MORE"]),
+        ("except json.JSONDecodeError:", ["json.JSONDecodeError"]),
+    ],
+)
+def test_everything_that_is_caught_becomes_something_else(
+    line: str, caught: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "catching.py"
+    path.write_text(f"def read():\n    try:\n        go()\n    {line}\n        return None\n")
+    made = {change.new for change in changes_of(path, path.name)}
+    assert {line.replace(each, "CosmicRayTestingException") for each in caught} <= made
+
+
 def test_a_fresh_clone_has_no_folder_for_them_yet(module: ModuleType, tmp_path: Path) -> None:
     kept = tmp_path / "build" / "mutants"
     first, again = (changes_of(place(module), "small_budget.py", kept) for _ in range(2))
