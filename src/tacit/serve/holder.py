@@ -87,7 +87,9 @@ def _compile(model: Model) -> None:
     item = model.catalogue.ids[0]
     own = [item] if model.implicit else {item: model.rating_range[1]}
     model.recommend(own, 1)
-    model.predict(own, return_std=model.knows_std)
+    model.predict(own)
+    if model.knows_std:
+        model.predict(own, return_std=True)
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
