@@ -125,7 +125,10 @@ def test_the_commands_of_the_container_exist() -> None:
             assert option in told, f"tacit {verb} has no {option}"
 
 
-def test_versions_of_python_are_those_that_are_allowed() -> None:
+def test_versions_of_python_are_those_that_were_tested() -> None:
     named = [each.rpartition(" ")[2] for each in PROJECT["classifiers"] if ":: 3." in each]
-    assert named == ["3.11", "3.12", "3.13", "3.14"]
+    assert named == ["3.11", "3.12", "3.13"]
     assert PROJECT["requires-python"] == f">={named[0]}"
+    badge = (ROOT / "docs" / "pictures" / "python.svg").read_text(encoding="utf-8")
+    assert f"{named[0]} – {named[-1]}" in badge
+    assert f"Python {named[0]} to {named[-1]}" in (ROOT / "README.md").read_text(encoding="utf-8")

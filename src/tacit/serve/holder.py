@@ -86,8 +86,10 @@ def _compile(model: Model) -> None:
     """Answer a made-up person, so that no caller waits until loops are compiled."""
     item = model.catalogue.ids[0]
     own = [item] if model.implicit else {item: model.rating_range[1]}
-    model.recommend(own, 1, because=True)
-    model.predict(own, return_std=True)
+    model.recommend(own, 1)
+    model.predict(own)
+    if model.knows_std:
+        model.predict(own, return_std=True)
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
