@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tacit.estimation import empirical_bayes
 from tacit.estimation.empirical_bayes import drawn_to_popularity, shrunk
 from tacit.estimation.latent import LatentEstimate, gradient_step
 
@@ -93,3 +94,20 @@ def test_an_item_that_nobody_rated_is_like_the_rarest() -> None:
     weights, variances = np.append(WEIGHTS, 1e-12), np.append(np.full(ITEMS, 1e-4), 1e20)
     drawn = drawn_to_popularity(np.append(0.3 * ALONG, 0.0), variances, weights, 0.01).estimates
     assert 1.5 * drawn[:-1].min() < drawn[-1] < np.quantile(drawn[:-1], 0.05)
+
+
+def large_by_chance() -> float:
+    """Return the mean square that noise alone is taken for, once in a hundred draws."""
+    found = []
+    for seed in range(500):
+        noise = np.sqrt(VARIANCES) * np.random.default_rng(seed).standard_normal(ITEMS)
+        drawn = drawn_to_popularity(noise, VARIANCES, WEIGHTS, 0.01).estimates
+        found.append(float(np.mean(drawn**2)))
+    return float(np.quantile(found, 0.99))
+
+
+def test_a_slope_by_chance_moves_means_by_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slope a little above three standard errors counts a little; the twin counts any slope."""
+    guarded = large_by_chance()
+    monkeypatch.setattr(empirical_bayes, "_CHANCE", 0.0)
+    assert guarded < 0.2 * large_by_chance()

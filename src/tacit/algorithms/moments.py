@@ -251,9 +251,8 @@ class Moments(Validated):
         noise_sd = mechanism.noise_sd(_EFFECTS, statistic.sensitivity)
         effects = mechanism.release(_EFFECTS, statistic)
         variances = (noise_sd**2 + spreads.rating * spreads.users * rated.shares) / rated.weights**2
-        width = facts.width
-        measured = effects / rated.weights
-        found = drawn_to_popularity(measured, variances, rated.weights, 0.005 * width)
+        measured, fine = effects / rated.weights, 0.005 * facts.width
+        found = drawn_to_popularity(measured, variances, rated.weights, fine)
         means = np.clip(overall + found.estimates, *facts.rating_range)
         return Items(means, found.doubt, rated, (overall + measured, variances))
 

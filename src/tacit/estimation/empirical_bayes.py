@@ -9,7 +9,7 @@ __all__ = ["Shrunk", "drawn_to_popularity", "item_means", "shrunk"]
 
 Floats = NDArray[np.float64]
 
-_CHANCE = 9.0  # a slope may be chance if its square is at most so many times its variance
+_CHANCE = 9.0  # a slope counts by how far its square is above so many times its variance
 _RARE = 0.05  # of the mean weight: items below it are about equally rare
 
 
@@ -61,19 +61,18 @@ def drawn_to_popularity(
     """Shrink measured numbers of items to what their popularity predicts, where it tells anything.
 
     The prediction is a multiple of the logarithm of the item weights (with a floor), 0 on average
-    over ratings: what many people choose is often rated higher. Where chance could have made its
-    slope, numbers are shrunk to zero. It reads nothing but releases.
+    over ratings: what many people choose is often rated higher. What chance could have made of its
+    slope does not count. It reads nothing but releases.
     """
     along = np.log(weights + _RARE * float(np.mean(weights)))
     along -= float(weights @ along / weights.sum())
     every = variances + max(_spread(measured, variances, fine, doubt), 0.0) * doubt
     information = float(np.sum(along**2 / every))
     slope = float(np.sum(along * measured / every)) / max(information, 1e-300)
-    if slope**2 * information <= _CHANCE:
-        return shrunk(measured, variances, fine, doubt)
-    predicted = slope * along
+    predicted = along * slope * max(1.0 - _CHANCE / max(slope**2 * information, 1e-300), 0.0)
     rest = shrunk(measured - predicted, variances, fine, doubt)
-    return Shrunk(predicted + rest.estimates, rest.doubt + along**2 / information)
+    doubt_of_slope = along**2 / information if np.any(predicted) else 0.0
+    return Shrunk(predicted + rest.estimates, rest.doubt + doubt_of_slope)
 
 
 def _spread(measured: Floats, variances: Floats, fine: float, doubt: Floats | float) -> float:
