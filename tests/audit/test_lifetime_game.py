@@ -53,8 +53,9 @@ def log_ratio(
             return values
 
         record = SimpleNamespace(reserved=EACH.mu**2, event=(1, "0" * 64))
-        place: Any = SimpleNamespace(record=record, memory=None)
-        plan = Refit(tacit.Moments(), [], content, place, LIFETIME)
+        book = SimpleNamespace(terms=LIFETIME)
+        place: Any = SimpleNamespace(record=record, book=book, begun=content, memory=None)
+        plan = Refit(tacit.Moments(), [], place)
         others: dict[str, Any] = {"checkpoint": None, "progress": None, "strict": False}
         options = Options.checked("exact", None, None, **others)
         with patch.context() as patched, warnings.catch_warnings():
