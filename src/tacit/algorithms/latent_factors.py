@@ -329,9 +329,8 @@ class LatentFactors(Validated):
     def _equations_clip(self, facts: Facts, state: _State) -> float:
         """Return a bound on a user's equations; without a budget, what hardly anybody reaches."""
         rank, noise = state.estimate.factors.shape[1], float(np.mean(state.estimate.noise))
-        width = facts.rating_range[1] - facts.rating_range[0]
         if facts.budget is None:
-            return 4.0 * math.sqrt(facts.n_items) * float(rank + 2 + width**2)
+            return 4.0 * math.sqrt(facts.n_items) * float(rank + 2 + facts.width**2)
         return float(_CLIP * (1.0 + self._norm(state) + math.sqrt(rank) + noise))
 
     def _moments(self, shares: Shares) -> Moments:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from tacit._atomic import write_durably
+from tacit._atomic import reason_of, write_durably
 from tacit._damaged import MALFORMED
 from tacit.book.events import Event, Mark
 from tacit.errors import BookError, TacitWarning
@@ -62,8 +62,8 @@ def advance(book: Path, last: Mark) -> None:
             write_durably(counter_path(book), json.dumps(content).encode(), owner_only=True)
         except OSError as error:
             warnings.warn(
-                f"the counter {counter_path(book)} cannot be written ({error.strerror}); the book "
-                "itself is as it should be, but an old copy of it may not be told from it",
+                f"the counter {counter_path(book)} cannot be written ({reason_of(error)}); the "
+                "book itself is as it should be, but an old copy of it may not be told from it",
                 TacitWarning,
                 stacklevel=3,
             )

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
-from tacit._atomic import make_folder, write_durably
+from tacit._atomic import make_folder, reason_of, write_durably
 from tacit._damaged import MALFORMED, UNSOUND
 from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.certificate import Certificate
@@ -225,4 +225,4 @@ def bind(
         write_memory(folder, begun)
         write_durably(folder / _BOUND, content, owner_only=True)
     except OSError as error:
-        raise CheckpointError(f"checkpoint {folder} cannot be used: {error.strerror}") from None
+        raise CheckpointError(f"checkpoint {folder} cannot be used: {reason_of(error)}") from None

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tacit._atomic import sync_folder
+from tacit._atomic import reason_of, sync_folder
 from tacit.book.events import Event, Mark, read_chain
 from tacit.errors import BookError, ConfigError
 
@@ -70,7 +70,7 @@ class Store:
                 f"{path}: the file is there already; a book is never replaced"
             ) from None
         except OSError as error:
-            raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+            raise ConfigError(f"{path} cannot be written: {reason_of(error)}") from None
         store = cls(path)
         try:
             with store._connected(check=False) as connection:
@@ -162,7 +162,7 @@ def _check_file(path: Path) -> None:
         with path.open("rb") as file:
             head = file.read(100)
     except OSError as error:
-        raise BookError(f"book {path} cannot be read: {error.strerror}") from None
+        raise BookError(f"book {path} cannot be read: {reason_of(error)}") from None
     ours = int.from_bytes(head[68:72], "big") == _APPLICATION
     if not head.startswith(b"SQLite format 3\0") or not ours:
         raise BookError(f"{path}: it is no book of tacit; `tacit book new` makes one")
