@@ -1,5 +1,6 @@
 """tacit report: a page for one's own data, with what is measured marked and nothing loaded."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,6 +58,10 @@ def test_with_train_it_says_what_evaluate_says(shell: Shell, folder: Path, tmp_p
     text = " ".join(page_of(page).text)
     assert f"{found['rmse']:.4f}" in text
     assert "NOT PRIVATE" in text
+    for measure in ("ndcg", "recall", "coverage"):  # beside lists of the most popular items
+        ours, popular = (f"{100 * found[who][measure]:.1f} %" for who in ("ranking", "popularity"))
+        assert re.search(rf"{ours}\s+{popular}", text)
+    assert "Striped bars" not in text  # there is none
 
 
 def test_held_out_ratings_alone_are_folded_in(shell: Shell, folder: Path, tmp_path: Path) -> None:

@@ -504,6 +504,17 @@ def test_what_several_people_touched_is_not_one_persons() -> None:
         ("fit train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --engine store",
          "--engine store: it streams a store"),
         ("predict m.tacit --ratings my.csv --item 999", "--item 999: the catalogue"),
+        ("fit train.csv -o a.tacit --epsilon 1 --rating-range 1-5",
+         "'--rating-range' takes two numbers, such as 1 5; tacit fit --help"),
+        ("recomend m.tacit", "Did you mean 'recommend'; "),
+        ("card m.tacit --licence=", "--licence '': expected one line of text, such as cc-by-4.0"),
+        ("card m.tacit --title=", "--title '': expected one line of text, such as Films"),
+        ("tune train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --candidate moments "
+         "--candidate moments", "one is given twice, and each is paid for"),
+        ("split train.csv -o one.csv --test two.csv", "Without times: --by random"),
+        ("audit moments --epsilon 1 --parts some", "--parts some: expected some of sensitivity"),
+        ("data info netflix-", "did you mean 'netflix'"),
+        ("data get netflix", "tacit cannot download it, since its owner asks for a login"),
         ("recommend m.tacit --exclude items.csv", "--only, --exclude)"),
         ("export-web m.tacit -o my.csv", "--output my.csv: it is a file"),
         ("export-web m.tacit -o .", "the folder has other files, which a host would publish"),
@@ -523,7 +534,7 @@ def test_what_several_people_touched_is_not_one_persons() -> None:
          "--set rank='two': expected a whole number of at least 1, or leave it out"),
         ("fit train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --algorithm "
          "approximate-frank-wolfe", "no privacy with budget=None (on the command line: --no-"),
-        ("info train.parquet", "longer than that of any model; give a file that `tacit fit` wrote"),
+        ("info train.parquet", "it does not begin as a model does; give a file that"),
         ("info cut.tacit", "cut short or damaged"),
         ("fit https://x.org/r.csv -o a.tacit --epsilon 1 --rating-range 1 5", "download it"),
     ],
@@ -540,6 +551,28 @@ def test_wrong_commands_are_told_what_to_type(
     code, _, err = shell(*typed.split())
     assert (code, told in err) == (2, True), err
     assert set(there.iterdir()) == before
+
+
+def test_items_that_are_not_there_are_named_once(there: Path, shell: Shell) -> None:
+    known, unknown = ("--item", "3"), ("--item", "nope", "--item", "none")
+    code, out, err = shell("predict", "m.tacit", "--ratings", "my.csv", *unknown, *known)
+    assert code == 0
+    assert "nope" not in out
+    assert (
+        err == "tacit: note: --item nope, none: not in the catalogue of this model, and left out\n"
+    )
+    code, _, err = shell("predict", "m.tacit", "--ratings", "my.csv", *unknown)
+    assert (code, err.count("nope"), err.count("\n")) == (2, 1, 1)
+
+
+def test_help_names_what_stands_after_an_option_in_words(shell: Shell) -> None:
+    """Not by types of Python, which say nothing to who does not write it."""
+    for verb in ("fit", "plan", "serve", "book new", "book plan"):
+        options = shell(*verb.split(), "--help")[1].partition("Options:")[2]
+        assert "<" not in options.replace("0<=x<=65535", "").replace("x>=", ""), verb
+    fit = shell("fit", "--help")[1]
+    for words in ("--output PATH", "--epsilon NUMBER", "--rating-range LO HI", "--threads N"):
+        assert words in fit
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,8 @@ class Store:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
             raise ConfigError(
-                f"{path}: the file is there already; a book is never replaced"
+                f"{path}: the file is there already, and a book is never replaced; give another "
+                "name, or go on with that book"
             ) from None
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {reason_of(error)}") from None

@@ -39,7 +39,7 @@ def run(
         str, typer.Option(help="How noise follows from epsilon: exact, or paper for comparison.")
     ] = "exact",
     rating_range: Annotated[
-        tuple[float, float], typer.Option(help="LO HI: the range of the synthetic ratings.")
+        tuple[float, float], typer.Option(help="The range of the synthetic ratings.")
     ] = (1.0, 5.0),
     settings: Settings = None,
     parts: Annotated[

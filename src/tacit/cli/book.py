@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import AsJson, Force, WithExamples, show_json
+from tacit.cli.options import AsJson, Force, WithExamples, show_json, spelled_out
 from tacit.errors import BookError, ConfigError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def _root(context: typer.Context) -> None:
 
 
 @app.command(cls=WithExamples)
+@spelled_out
 def new(
     book: Annotated[Path, typer.Argument(metavar="BOOK", help="The new file (people.book).")],
     epsilon: Annotated[
@@ -62,6 +63,7 @@ def new(
 
 
 @app.command(cls=WithExamples)
+@spelled_out
 def show(book: BookPath, as_json: AsJson = False) -> None:
     """Say what was spent, for what, and what is left: the lifetime certificate."""
     from tacit.book import Book
@@ -75,6 +77,7 @@ def show(book: BookPath, as_json: AsJson = False) -> None:
 
 
 @app.command(cls=WithExamples)
+@spelled_out
 def plan(
     book: Annotated[
         Path | None, typer.Argument(metavar="[BOOK]", help="Plan what is left of this book.")
@@ -98,7 +101,7 @@ def plan(
     items: Annotated[int, typer.Option(help="How many items.")] = 400,
     per_user: Annotated[int, typer.Option(help="Ratings per user, on average.")] = 80,
     rating_range: Annotated[
-        tuple[float, float], typer.Option(help="LO HI: the public range of ratings.")
+        tuple[float, float], typer.Option(help="The public range of ratings.")
     ] = (1.0, 5.0),
     plot: Annotated[Path | None, typer.Option(help="Where a picture goes (.svg or .png).")] = None,
     force: Force = False,
@@ -195,6 +198,7 @@ def _show_plan(refits: "list[PlannedRefit]", case: "Case", split: str, as_json: 
 
 
 @app.command(cls=WithExamples)
+@spelled_out
 def export(
     book: BookPath,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the JSON goes.")],
@@ -213,6 +217,7 @@ def export(
 
 
 @app.command(cls=WithExamples)
+@spelled_out
 def verify(
     book: Annotated[
         Path, typer.Argument(metavar="BOOK", help="A book, or what `tacit book export` wrote.")
@@ -257,6 +262,7 @@ def verify(
 
 
 @app.command(cls=WithExamples)
+@spelled_out
 def merge(
     books: Annotated[list[Path], typer.Argument(metavar="BOOKS...", help="Two books or more.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The new book.")],

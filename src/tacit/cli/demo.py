@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from tacit.data.catalogue import Catalogue
     from tacit.data.ratings import Ratings
-    from tacit.evaluation import Accuracy, Calibration, Ranking
+    from tacit.evaluation import Accuracy
     from tacit.models import Model
+    from tacit.reporting.html import Measure
 
 __all__ = ["run"]
 
@@ -147,7 +148,7 @@ def _claim(folder: Path, files: "Iterable[Path]", force: bool) -> None:
 
 def _measured(
     model: "Model", train: "Ratings", test: "Ratings", epsilon: float
-) -> "tuple[list[tuple[str, Accuracy, bool]], list[Ranking | Calibration]]":
+) -> "tuple[list[tuple[str, Accuracy, bool]], list[Measure]]":
     """Measure the model beside what needs no model, and beside the same without noise."""
     from tacit.evaluation import evaluate, item_mean_accuracy, user_mean_accuracy
     from tacit.fitting.fit import fit
@@ -163,12 +164,13 @@ def _measured(
         return accuracies, _measures(model, train, test)
 
 
-def _measures(model: "Model", train: "Ratings", test: "Ratings") -> "list[Ranking | Calibration]":
+def _measures(model: "Model", train: "Ratings", test: "Ratings") -> "list[Measure]":
     """Measure lists, and stds where the local rule knows them, for the report."""
-    from tacit.evaluation import calibrate, rank
+    from tacit.evaluation import ExactPopularity, calibrate, rank
 
     calibrations = [calibrate(model, train, test)] if model.knows_std else []
-    return [rank(model, train, test), *calibrations]
+    lists = rank(model, train, test), rank(ExactPopularity(train), train, test)
+    return [lists, *calibrations]
 
 
 def _person(catalogue: "Catalogue") -> dict[Any, float]:

@@ -14,7 +14,8 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 def run(
     model: Annotated[
-        Path | None, typer.Argument(help="The model file; with --demo none is needed.")
+        Path | None,
+        typer.Argument(metavar="[MODEL]", help="The model file; with --demo none is needed."),
     ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Learn a model of synthetic films first, and serve it.")

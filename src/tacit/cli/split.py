@@ -8,6 +8,7 @@ import typer
 from tacit.cli.options import AsJson, ColumnNames, Force, Implicit, show_json
 from tacit.cli.progress import Quiet, say
 from tacit.cli.synth import check_tables, write_frame
+from tacit.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,5 +76,10 @@ def _read(paths: list[Path], wanted: "dict[str, Choice]", *, needs_time: bool) -
     from tacit.data.readers.registry import read_file
 
     optional = frozenset() if needs_time else frozenset({"time"})
-    tables = [pl.DataFrame(read_file(path, wanted, optional)) for path in paths]
+    try:
+        tables = [pl.DataFrame(read_file(path, wanted, optional)) for path in paths]
+    except DataError as error:
+        if wanted["time"] is not None or not needs_time or "time column" not in str(error):
+            raise
+        raise DataError(f"{error} Without times: --by random") from None
     return pl.concat(tables, how="diagonal_relaxed")

@@ -51,8 +51,9 @@ _KNOWN = {
     " bookrating itemrating movierating",
     "title": "title name itemtitle itemname movietitle moviename producttitle productname"
     " booktitle label",
-    "time": "time timestamp ts date datetime ratedat createdat unixtime reviewtime unixreviewtime"
-    " eventtime eventts eventtimestamp",
+    "time": "time timestamp ts date datetime unixtime reviewtime unixreviewtime eventtime eventts"
+    " eventtimestamp ratedat createdat reviewedat purchasedat boughtat orderedat playedat watchedat"
+    " addedat",
 }
 Kind = Literal["id", "number", "text"]
 KINDS: dict[str, Kind] = {

@@ -38,7 +38,8 @@ def _why_not(dataset: Dataset) -> str:
     if not dataset.members:
         return "it is synthetic and needs no download"
     return (
-        f"it is not for anyone to download. Official address: {dataset.page} . "
+        "tacit cannot download it, since its owner asks for a login. "
+        f"Official address: {dataset.page} . "
         f"{dataset.how_to_get}: {folder_of(dataset)}"
     )
 

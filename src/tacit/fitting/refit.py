@@ -176,8 +176,8 @@ def _chosen(algorithm: Algorithm | None, implicit: bool) -> Algorithm:
     if not isinstance(chosen, _RELEASES) or getattr(chosen, "eigen", "auto") == "block":
         raise ConfigError(
             f"algorithm={chosen.name}: a refit combines releases of a fixed form, as LatentFactors "
-            "and Moments (but for eigen='block') make them; use fit(..., book=...), which pays for "
-            "each fit by itself"
+            "and Moments (but for eigen='block') make them; fit(..., book=...) pays for each fit "
+            "by itself (on the command line: tacit fit --book)"
         )
     check_kind(chosen, implicit)
     return chosen

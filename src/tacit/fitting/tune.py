@@ -218,4 +218,8 @@ def _candidates(candidates: object) -> tuple[Algorithm, ...]:
             f"candidates: {len(found)} of them; expected 2 to {_MOST}, of which one is chosen; "
             "with one, call fit"
         )
+    if any(one in found[:at] for at, one in enumerate(found)):
+        raise ConfigError(
+            "candidates: one is given twice, and each is paid for; leave out what is the same"
+        )
     return found

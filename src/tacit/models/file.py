@@ -115,7 +115,7 @@ def _check_size(path: Path) -> None:
         raise ModelFileError("it is text; give a file that `tacit fit` wrote (.tacit)")
     if int.from_bytes(first, "little") > _LARGEST_HEADER:
         raise ModelFileError(
-            "its header is longer than that of any model; give a file that `tacit fit` wrote"
+            "it does not begin as a model does; give a file that `tacit fit` wrote (.tacit)"
         )
 
 

@@ -34,7 +34,7 @@ from tacit.reporting.markup import (
 __all__ = ["write_report"]
 
 Scored = tuple[str, Accuracy, bool]
-Measure = Ranking | NewUserRanking | Calibration
+Measure = Ranking | tuple[Ranking, Ranking] | NewUserRanking | Calibration
 _EXCEPTION = "Not covered: "
 _RELATIONS = {
     "replace": "replace: one person’s whole list of ratings is exchanged for any other",
@@ -89,7 +89,7 @@ def write_report(
             their id.
         recommendations: what the model recommends to her, best first.
         measures: how good lists of recommendations are, also for new users, and stds of
-            predictions, if measured.
+            predictions, if measured. A pair is of lists, and of lists of the most popular items.
         more: sections about the model itself, after what was measured.
         overwrite: whether a file that is no report may be replaced.
 
@@ -219,12 +219,14 @@ def _accuracy(accuracies: Sequence[Scored]) -> str:
         "Errors on held-out ratings, in units of the rating scale. RMSE punishes large misses."
     )
     bars = [(label, a.rmse, private) for label, a, private in accuracies]
+    striped = "Striped bars belong to ways of predicting that keep nobody’s privacy."
+    striped = "" if all(private for _, _, private in accuracies) else f" {striped}"
     return (
         '<p class="notice"><strong>NOT PRIVATE.</strong> These figures were measured on ratings '
         "that were held back, without any noise. They are for those who may see the ratings; they "
         "are not part of the model.</p>"
-        "<p>How far predictions are from what people really said: shorter bars are better. "
-        "Striped bars belong to ways of predicting that keep nobody’s privacy.</p>"
+        "<p>How far predictions are from what people really said: shorter bars are better."
+        f"{striped}</p>"
         f'<div class="pair"><div>{bar_chart("Typical error (RMSE)", bars)}</div>'
         f"<div>{table(caption, heads, rows)}</div></div>" + _counted(accuracies)
     )
@@ -247,22 +249,31 @@ def _measure(measured: Measure) -> str:
     """Show one more way in which the model was measured, below its errors."""
     if isinstance(measured, NewUserRanking):
         return _new_users(measured)
-    return _ranking(measured) if isinstance(measured, Ranking) else _calibration(measured)
+    if isinstance(measured, Calibration):
+        return _calibration(measured)
+    return _ranking(*measured) if isinstance(measured, tuple) else _ranking(measured)
 
 
-def _ranking(ranking: Ranking) -> str:
-    """Show how good lists are."""
+def _ranking(ranking: Ranking, popularity: Ranking | None = None) -> str:
+    """Show how good lists are, beside lists of the most popular items where there are any."""
     meanings = {
-        "NDCG": (ranking.ndcg, "liked items near the top; 100 % is the best order there is"),
-        "Recall": (ranking.recall, "share of someone’s liked items that is in her list"),
-        "Coverage": (ranking.coverage, "share of all items that is in anyone’s list"),
+        "ndcg": ("NDCG", "liked items near the top; 100 % is the best order there is"),
+        "recall": ("Recall", "share of someone’s liked items that is in her list"),
+        "coverage": ("Coverage", "share of all items that is in anyone’s list"),
     }
-    rows = [(name, text, _percent(value)) for name, (value, text) in meanings.items()]
+    shown = (ranking,) if popularity is None else (ranking, popularity)
+    rows = [
+        (*words, *(_percent(getattr(lists, name)) for lists in shown))
+        for name, words in meanings.items()
+    ]
     caption = (
         f"Lists of {ranking.k} for {ranking.lists:,} people. {ranking.people:,} of them have a "
         f"held-out rating of {ranking.relevant:g} or more: something that they liked."
     )
-    return "<h3>Lists of recommendations</h3>" + _measures(caption, rows)
+    if popularity is not None:
+        caption += " Beside them lists of the most popular items, counted exactly (NOT PRIVATE)."
+    heads = ("Found",) if popularity is None else ("Found", "Popular items")
+    return "<h3>Lists of recommendations</h3>" + _measures(caption, rows, heads)
 
 
 def _new_users(found: NewUserRanking) -> str:
@@ -281,9 +292,11 @@ def _new_users(found: NewUserRanking) -> str:
     return "<h3>Lists for new people</h3>" + _measures(caption, rows)
 
 
-def _measures(caption: str, rows: Sequence[tuple[str, ...]]) -> str:
+def _measures(
+    caption: str, rows: Sequence[tuple[str, ...]], heads: tuple[str, ...] = ("Found",)
+) -> str:
     """Show measures, each with what it says."""
-    return table(caption, ("Measure", "What it says", "Found"), rows, numbers=2)
+    return table(caption, ("Measure", "What it says", *heads), rows, numbers=2)
 
 
 def _interval(value: Estimate) -> str:

@@ -198,4 +198,6 @@ def _add_refusals(app: FastAPI) -> None:
         if first["loc"] == ("body",):
             return JSONResponse({"detail": _NO_OBJECT}, 422)
         where = ".".join(str(part) for part in first["loc"][:2])
+        if first["type"] == "extra_forbidden":
+            return JSONResponse({"detail": f"{where}: no such field; see /openapi.json"}, 422)
         return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)

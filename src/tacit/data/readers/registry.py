@@ -166,7 +166,10 @@ def _expand(path: Path) -> list[Path]:
     except (OSError, ValueError):  # a name too long, or with a zero byte in it
         raise DataError(f"{path}: no such file") from None
     if folder:
-        raise DataError(f"{path}: a folder; give a pattern such as {path / '*.parquet'}")
+        raise DataError(
+            f"{path}: a folder; give a pattern such as {path / '*.parquet'}, or the files that a "
+            "store was made of"
+        )
     if not any(sign in str(path) for sign in "*?["):
         raise DataError(f"{path}: no such file")
     found = _matching(path)
