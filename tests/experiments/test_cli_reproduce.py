@@ -36,10 +36,11 @@ def test_the_list_has_every_experiment() -> None:
 
 def test_options_reach_the_runner(asked: list[tuple[Experiment, Options]]) -> None:
     words = ["reproduce", "fig1b", "--draws", "2", "--quick", "--retry", "--output", "out"]
-    found = RUNNER.invoke(app, [*words, "--runs", "kept", "--stored"], catch_exceptions=False)
+    words += ["--runs", "kept", "--stored", "--dataset", "Jester"]
+    found = RUNNER.invoke(app, words, catch_exceptions=False)
     experiment, options = asked[0]
     assert experiment.name == "figure-2b"
-    assert options == Options(2, True, Path("out"), Path("kept"), True, True)
+    assert options == Options(2, True, ("Jester",), Path("out"), Path("kept"), True, True)
     assert "NOT PRIVATE" in found.output
     assert "3 computed, 4 reused, 1 failed" in found.output
     assert "Jester is left out." in found.output

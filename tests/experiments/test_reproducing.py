@@ -55,6 +55,16 @@ def test_everything_is_computed_once(tmp_path: Path, tried: list[Job]) -> None:
     assert len(tried) == ALL
 
 
+def test_one_dataset_is_run_alone_under_a_name_of_its_own(tmp_path: Path, tried: list[Job]) -> None:
+    first = run(tmp_path, datasets=("Few",))  # labels are matched in any case
+    assert first.computed == len(tried) == ALL // 2
+    assert {path.name for path in first.files} == {"small-few.csv", "small-few.md"}
+    assert "--dataset Few" in (tmp_path / "small-few.md").read_text()
+    assert run(tmp_path).reused == ALL // 2  # its runs are those of the whole
+    with pytest.raises(ConfigError, match=r"--dataset 'jester': expected one of 'few', 'tastes'"):
+        run(tmp_path, datasets=("jester",))
+
+
 def test_half_of_the_rows_deleted_is_half_computed(tmp_path: Path, tried: list[Job]) -> None:
     run(tmp_path)
     before = (tmp_path / "small.csv").read_text()

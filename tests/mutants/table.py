@@ -1,6 +1,5 @@
 """All mutants, and the page that shows them."""
 
-
 from tests.mutants.edits import Edit
 from tests.mutants.mutant import ROOT, Mutant
 from tests.mutants.of_accounts import ACCOUNTS

@@ -31,6 +31,14 @@ def run(
     quick: Annotated[
         bool, typer.Option("--quick", help="A small version, to try the experiment.")
     ] = False,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dataset",
+            metavar="LABEL",
+            help="Only this dataset of it, by its label; may be repeated.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(help="The folder for table and figure; that of the runs if left out."),
@@ -61,6 +69,7 @@ def run(
     options = Options(
         draws=draws,
         quick=quick,
+        datasets=tuple(dataset or ()),
         output=output,
         runs=runs,
         retry=retry,

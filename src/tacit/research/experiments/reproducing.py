@@ -1,6 +1,7 @@
 """reproduce: what is missing is computed, what is there is tabled and drawn."""
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -41,6 +42,7 @@ class Options:
     Attributes:
         draws: None: as many as its file says.
         quick: a small form of it, to see what comes out.
+        datasets: labels of the datasets that it is run on; empty: all that its file has.
         output: where table and figure go; None: beside the stored runs.
         runs: where stored runs are; None: their usual folder.
         retry: whether jobs that failed before are tried again.
@@ -50,6 +52,7 @@ class Options:
 
     draws: int | None = None
     quick: bool = False
+    datasets: tuple[str, ...] = ()
     output: Path | None = None
     runs: Path | None = None
     retry: bool = False
@@ -127,6 +130,8 @@ def _asked(experiment: Experiment, options: Options) -> Experiment:
     """Return the experiment as the options want it."""
     if options.quick:
         experiment = experiment.made_quick()
+    if options.datasets:
+        experiment = _narrowed(experiment, options.datasets)
     if options.draws is None:
         return experiment
     tuned = any(method.grid for method in experiment.methods)
@@ -141,6 +146,17 @@ def _asked(experiment: Experiment, options: Options) -> Experiment:
     return replace(experiment, methods=methods)
 
 
+def _narrowed(experiment: Experiment, labels: Sequence[str]) -> Experiment:
+    """Return the experiment on some of its datasets, under a name of its own."""
+    known = {dataset.label.lower(): dataset for dataset in experiment.datasets}
+    for label in labels:
+        if label.lower() not in known:
+            raise ConfigError(f"--dataset {label!r}: expected one of {', '.join(map(repr, known))}")
+    datasets = tuple(one for label, one in known.items() if label in map(str.lower, labels))
+    name = "-".join([experiment.name, *(one.label.lower() for one in datasets)])
+    return replace(experiment, name=re.sub(r"[^\w-]+", "-", name).strip("-"), datasets=datasets)
+
+
 def _fewer(own: int | None, asked: int) -> int:
     return asked if own is None else min(own, asked)
 
@@ -150,6 +166,7 @@ def _command(experiment: Experiment, options: Options) -> str:
     words = ["tacit", "reproduce", experiment.file or experiment.name]
     if options.draws is not None:
         words += ["--draws", str(options.draws)]
+    words += [word for label in options.datasets for word in ("--dataset", label)]
     words += ["--quick"] * options.quick + ["--stored"] * options.stored
     for option, folder in (("--output", options.output), ("--runs", options.runs)):
         if folder is not None and not folder.is_absolute():
