@@ -28,6 +28,7 @@ MATHS = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
 STYLE = """math[display="block"] { margin: 1em 0; overflow-x: auto; }
 math { font-size: 1.06em; }
 .md-typeset table:not([class]) { display: block; overflow-x: auto; }
+@media screen and (min-width: 45em) { .md-typeset img[src*="/front-"] { width: 49%; } }
 """
 
 

@@ -55,3 +55,12 @@ def test_every_term_of_the_field_has_a_reference() -> None:
     plain = {"Row", "Standard error", "Synthetic data"}
     without = {term for term, text in entries().items() if not re.search(r"\b(19|20)\d\d\b", text)}
     assert {term for term in without if not entries()[term].startswith("*(tacit)*")} == plain
+
+
+def test_the_list_of_pages_has_them_all() -> None:
+    """Each page of docs/, and each folder of pages; the front page shows where the list is."""
+    listed = set(re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / "README.md").read_text()))
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    folders = {path.parent.name + "/README.md" for path in (ROOT / "docs").glob("*/README.md")}
+    assert pages | folders <= listed
+    assert "](docs/README.md)" in (ROOT / "README.md").read_text()
