@@ -26,8 +26,8 @@ FROM_ROOT = {
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 MATHS = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
 STYLE = """math[display="block"] { margin: 1em 0; overflow-x: auto; }
-math { font-size: 1.06em; font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math", "Libertinus Math",
-  "DejaVu Math TeX Gyre", "Noto Sans Math", math; }
+math { font-size: 1.06em; font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math",
+  "Libertinus Math", "DejaVu Math TeX Gyre", "Noto Sans Math", math; }
 .md-typeset table:not([class]) { display: block; overflow-x: auto; }
 @media screen and (min-width: 45em) { .md-typeset img[src*="/front-"] { width: 49%; } }
 """
