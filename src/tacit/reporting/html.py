@@ -272,7 +272,7 @@ def _ranking(ranking: Ranking, popularity: Ranking | None = None) -> str:
     )
     if popularity is not None:
         caption += " Beside them lists of the most popular items, counted exactly (NOT PRIVATE)."
-    heads = ("Found",) if popularity is None else ("Found", "Popular items")
+    heads = ("Found",) if popularity is None else ("Found", "Popular")
     return "<h3>Lists of recommendations</h3>" + _measures(caption, rows, heads)
 
 
@@ -295,8 +295,9 @@ def _new_users(found: NewUserRanking) -> str:
 def _measures(
     caption: str, rows: Sequence[tuple[str, ...]], heads: tuple[str, ...] = ("Found",)
 ) -> str:
-    """Show measures, each with what it says."""
-    return table(caption, ("Measure", "What it says", *heads), rows, numbers=2)
+    """Show measures, each with what it says in the same cell: there is room on a phone."""
+    told = [(f"{name}: {text}", *values) for name, text, *values in rows]
+    return table(caption, ("Measure", *heads), told)
 
 
 def _interval(value: Estimate) -> str:
