@@ -507,6 +507,8 @@ def test_what_several_people_touched_is_not_one_persons() -> None:
         ("fit train.csv -o a.tacit --epsilon 1 --rating-range 1-5",
          "'--rating-range' takes two numbers, such as 1 5; tacit fit --help"),
         ("recomend m.tacit", "Did you mean 'recommend'; "),
+        ("fit train.csv ./train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5",
+         "train.csv: the file is given twice; give each once"),
         ("card m.tacit --licence=", "--licence '': expected one line of text, such as cc-by-4.0"),
         ("card m.tacit --title=", "--title '': expected one line of text, such as Films"),
         ("tune train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --candidate moments "
@@ -563,6 +565,14 @@ def test_items_that_are_not_there_are_named_once(there: Path, shell: Shell) -> N
     )
     code, _, err = shell("predict", "m.tacit", "--ratings", "my.csv", *unknown)
     assert (code, err.count("nope"), err.count("\n")) == (2, 1, 1)
+
+
+def test_similar_items_that_are_all_alike_are_said_to_be(there: Path, shell: Shell) -> None:
+    """With one latent factor every item is as like another as can be, or as unlike."""
+    words = "fit train.csv -o one.tacit --no-privacy --rating-range 0.5 5 --algorithm moments --set"
+    assert shell(*words.split(), "rank=1", "--quiet")[0] == 0
+    assert "do not rely on the order" in shell("similar", "one.tacit", "3", "-n", "3")[2]
+    assert shell("similar", "one.tacit", "3", "-n", "1")[2] == ""
 
 
 def test_help_names_what_stands_after_an_option_in_words(shell: Shell) -> None:

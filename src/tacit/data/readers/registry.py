@@ -154,7 +154,13 @@ def files_of(source: object) -> list[Path]:
     for entry in entries:
         if re.match(r"[a-z][a-z0-9+]+://", str(entry)):
             raise DataError(f"{entry}: an address, not a file; download it, and give the file")
-    return [path for entry in entries for path in _expand(Path(fspath(entry)))]
+    paths = [path for entry in entries for path in _expand(Path(fspath(entry)))]
+    seen: set[Path] = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise DataError(f"{path}: the file is given twice; give each once")
+        seen.add(path.resolve())
+    return paths
 
 
 def _expand(path: Path) -> list[Path]:
