@@ -583,6 +583,11 @@ def test_help_names_what_stands_after_an_option_in_words(shell: Shell) -> None:
     fit = shell("fit", "--help")[1]
     for words in ("--output PATH", "--epsilon NUMBER", "--rating-range LO HI", "--threads N"):
         assert words in fit
+    verbs = shell("--help")[1].partition("Commands:")[2]
+    assert "fit " in verbs
+    assert "..." not in verbs  # what a verb does fits on its line
+    for optional in ("serve", "book plan", "reproduce"):
+        assert "[[" not in shell(*optional.split(), "--help")[1]
 
 
 @pytest.mark.parametrize(

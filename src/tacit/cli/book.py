@@ -65,7 +65,7 @@ def new(
 @app.command(cls=WithExamples)
 @spelled_out
 def show(book: BookPath, as_json: AsJson = False) -> None:
-    """Say what was spent, for what, and what is left: the lifetime certificate."""
+    """Say what was spent, for what, and what is left. The lifetime certificate."""
     from tacit.book import Book
     from tacit.book.statement import show_form
 
@@ -80,7 +80,7 @@ def show(book: BookPath, as_json: AsJson = False) -> None:
 @spelled_out
 def plan(
     book: Annotated[
-        Path | None, typer.Argument(metavar="[BOOK]", help="Plan what is left of this book.")
+        Path | None, typer.Argument(metavar="BOOK", help="Plan what is left of this book.")
     ] = None,
     refits: Annotated[int, typer.Option(help="How many refits are planned.")] = 52,
     epsilon: Annotated[

@@ -22,9 +22,9 @@ def run(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a model card from the certificate: metadata, the promise in words, how to use it.
+    """Write a model card from the certificate.
 
-    Everything in it is in the model file already. With --json: the metadata alone.
+    Metadata, the promise in words, and how to use the model. Everything in it is in the model file already. With --json: the metadata alone.
     """
     from tacit._atomic import write_durably
     from tacit._outputs import Kind, Output, check_outputs

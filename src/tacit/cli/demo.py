@@ -31,7 +31,7 @@ def run(
     force: Force = False,
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
-    """Try everything on synthetic ratings: certificate, accuracy, recommendations and a report."""
+    """Try everything on synthetic ratings. Certificate, accuracy, recommendations and a report."""
     from tacit.accounting.budget import PrivacyBudget
     from tacit.accounting.promise import rounded_up
     from tacit.fitting.fit import fit

@@ -32,7 +32,10 @@ def run(
     making: Making,
     where: Where,
 ) -> None:
-    """Refit: combine what is released now with earlier refits of the book. Writes a model file."""
+    """Fit again, together with the earlier refits of a book. Writes a model file.
+
+    What is released now is combined with what earlier refits released.
+    """
     from tacit.accounting.budget import PrivacyBudget
     from tacit.book import Book
 

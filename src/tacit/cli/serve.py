@@ -15,7 +15,7 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 def run(
     model: Annotated[
         Path | None,
-        typer.Argument(metavar="[MODEL]", help="The model file; with --demo none is needed."),
+        typer.Argument(metavar="MODEL", help="The model file; with --demo none is needed."),
     ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Learn a model of synthetic films first, and serve it.")
@@ -40,7 +40,7 @@ def run(
         int, typer.Option(min=1, help="Requests at the same time, at the most.")
     ] = 64,
 ) -> None:
-    """Serve a page that recommends on the visitor's own device, and an API for other callers.
+    """Serve a page that recommends on the visitor's device. And an API for other callers.
 
     Nothing that is sent to it is stored or logged. A newer model file in the place of the old one
     is taken over while it runs.

@@ -45,7 +45,7 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
-    """Split ratings into two files, to fit on one and evaluate on the other.
+    """Split ratings into two files, one to fit and one to test.
 
     Columns are written as user, item, rating and time. Of pairs of user and item that would be in
     both files, only the rating to fit on is kept. Both files are people's ratings: neither is to be
