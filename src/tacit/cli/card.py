@@ -24,7 +24,8 @@ def run(
 ) -> None:
     """Write a model card from the certificate.
 
-    Metadata, the promise in words, and how to use the model. Everything in it is in the model file already. With --json: the metadata alone.
+    Metadata, the promise in words, and how to use the model. Everything in it is in the model file
+    already. With --json: the metadata alone.
     """
     from tacit._atomic import write_durably
     from tacit._outputs import Kind, Output, check_outputs
