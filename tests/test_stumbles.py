@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import tacit
-from tacit.errors import ConfigError, TacitError, TacitWarning
+from tacit.errors import ConfigError, TacitError, TacitWarning, UnknownItemsWarning
 from tacit.evaluation import evaluate, split
 from tests.conftest import ratings_for
 from tests.test_cli import RANGE, Shell, folder, shell
@@ -104,6 +104,21 @@ def test_wanted_items_may_be_a_frame() -> None:
     expected = model.predict(own, items)
     for wanted in (pl.DataFrame({"item": items}), pd.DataFrame({"movieId": items})):
         np.testing.assert_array_equal(model.predict(own, wanted), expected)
+
+
+def test_a_warning_shows_the_callers_line() -> None:
+    model, known = fitted(), fitted().catalogue.ids[0]
+    calls: list[Any] = [
+        lambda: model.recommend({"nope": 4.0}),
+        lambda: model.predict({"nope": 4.0}),
+        lambda: model.predict({known: 4.0}, [known, "nope"]),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            call()
+        (warned,) = (each for each in seen if issubclass(each.category, UnknownItemsWarning))
+        assert (warned.filename, warned.lineno) == (__file__, call.__code__.co_firstlineno)
 
 
 def test_a_user_id_is_no_persons_ratings() -> None:
