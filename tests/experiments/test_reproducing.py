@@ -152,6 +152,7 @@ def test_what_is_not_here_is_left_out_and_said(
     )
     with pytest.raises(DataError, match="nothing can be run: Jester 1 is left out"):
         reproduce(parse_experiment("alone", alone), Options(runs=tmp_path / "alone"))
+    assert not (tmp_path / "alone").exists()
 
 
 def test_a_file_that_nobody_named_is_left_out_and_said(

@@ -89,7 +89,7 @@ def reproduce(
     output = options.output or runs
     absent = {one.label: _absence(one) for one in experiment.datasets if _absence(one)}
     _check_files(experiment, output, options.force)
-    if options.stored:
+    if options.stored or len(absent) == len(experiment.datasets):  # nothing to compute
         before = rows = stored_rows(runs)
     else:
         _check_folder(output)  # before hours of work
