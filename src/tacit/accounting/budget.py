@@ -24,19 +24,6 @@ from numpy.typing import NDArray
 from tacit._validate import Range, check
 from tacit.errors import ConfigError
 
-__all__ = [
-    "LARGEST_EPSILON",
-    "LARGEST_MU",
-    "Accounting",
-    "Neighbours",
-    "PrivacyBudget",
-    "Sensitivity",
-    "delta_of",
-    "epsilon_of",
-    "guessing_chance",
-    "mu_of",
-]
-
 _SQRT2 = math.sqrt(2.0)
 _BISECTIONS = 200
 _MARGIN = 1e-11  # what the rounding of delta may come to, and more; it is below 1e-12

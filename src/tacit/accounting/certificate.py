@@ -26,8 +26,6 @@ from tacit.accounting.promise import (
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError, TacitError
 
-__all__ = ["IDEALISED", "SEEDED", "Certificate", "Method", "Verification"]
-
 SEEDED = "its noise was drawn from a seed, which undoes it"
 IDEALISED = "its noise was drawn in floating point, whose low bits can leak"
 """Why a model is not private that was made with such noise."""

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 
 from tacit.accounting.release import Release, ReleaseKind
 
-__all__ = ["release_of_name", "sources_in_text"]
-
 _LONGEST = 200
 _NUMBER = r"[0-9]{1,9}"
 _NAME = re.compile(rf"((?:candidate {_NUMBER}: )*)(.+?)((?: {_NUMBER}(?:\.{_NUMBER})*)?)")

@@ -13,20 +13,6 @@ from typing import NamedTuple
 
 from tacit.accounting.budget import Neighbours, PrivacyBudget, guessing_chance
 
-__all__ = [
-    "Grade",
-    "grade_of",
-    "percent",
-    "promise",
-    "recomputed",
-    "rounded_down",
-    "rounded_up",
-    "shown",
-    "too_weak",
-    "two_lists",
-    "weakness",
-]
-
 _TOO_WEAK = "its promise is too weak to be called private"
 _NEARLY = 49.9  # percent above a coin toss: beyond, a bound is none to speak of
 _UP = 1 + 1e-12  # rounding of erf never makes a bound smaller

@@ -11,8 +11,6 @@ from typing import Any
 from tacit.accounting.certificate import Certificate, Method
 from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS, Facts
 
-__all__ = ["method_in_text"]
-
 _BY_RULE, _PAID = "by rule", "paid for by the release"
 
 

@@ -10,8 +10,6 @@ from tacit.audit.old_settings import method_in_text
 from tacit.errors import ConfigError
 from tacit.models import Model
 
-__all__ = ["Target", "target_of_model"]
-
 
 @dataclass(frozen=True)
 class Target:

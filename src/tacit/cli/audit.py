@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.audit.progress import Progress
     from tacit.models import Model
 
-__all__ = ["run"]
-
 
 def run(
     target: Annotated[

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.book.splits import PlannedRefit
     from tacit.research.theory import Case
 
-__all__ = ["app"]
-
 app = typer.Typer(rich_markup_mode=None)
 
 BookPath = Annotated[Path, typer.Argument(metavar="BOOK", help="A lifetime book (people.book).")]

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tacit.data.ratings import Ratings
     from tacit.models import Model
 
-__all__ = ["BulkOutput", "Request", "refuse_alone"]
-
 BulkOutput = Annotated[
     Path | None,
     typer.Option(

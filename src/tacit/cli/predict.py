@@ -9,8 +9,6 @@ from tacit.cli.bulk import BulkOutput, Request, refuse_alone
 from tacit.cli.options import AsJson, Force, Layout, ModelPath, OwnPath, read_own, show_scores
 from tacit.errors import ConfigError
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,

@@ -15,8 +15,6 @@ from tacit.errors import ConfigError
 if TYPE_CHECKING:
     from tacit.research.experiments import Experiment, Options, Outcome
 
-__all__ = ["run"]
-
 _EVERY = 30.0  # seconds between lines where stderr is no terminal
 
 

@@ -7,8 +7,6 @@ import typer
 
 from tacit.errors import ConfigError
 
-__all__ = ["run"]
-
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 

@@ -6,8 +6,6 @@ import typer
 
 from tacit.cli.options import AsJson, ModelPath, item_table, show_json, show_table
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.engines import Engine
     from tacit.models import Model
 
-__all__ = ["Given", "GivenOrImplicit", "Source", "Where", "learned", "own_ratings"]
-
 
 @dataclass(frozen=True)
 class Where(OptionGroup):

@@ -17,8 +17,6 @@ from tacit.errors import ConfigError
 if TYPE_CHECKING:
     from tacit.algorithms import Algorithm
 
-__all__ = ["run"]
-
 
 def run(
     ratings: RatingsPaths,

@@ -11,17 +11,6 @@ from numpy.typing import NDArray
 
 from tacit.errors import DataError
 
-__all__ = [
-    "Numbered",
-    "clean_ids",
-    "cuts_of",
-    "join_ids",
-    "numbered",
-    "pieces_of",
-    "rows_text",
-    "unify_ids",
-]
-
 _EXACT_FLOAT = 2.0**53
 _LARGEST = 2**63 - 1
 _PIECE = 1 << 17

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from tacit._parallel import chunks_of, map_chunks, parallel_map
 
-__all__ = ["extent", "factorize"]
-
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
 Piece = TypeVar("Piece")

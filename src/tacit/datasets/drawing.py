@@ -8,8 +8,6 @@ import polars as pl
 
 from tacit.datasets.synthetic_loops import DrawPlan, Part, count_held_out
 
-__all__ = ["counts_near", "frames_of", "parts_of", "plan_for"]
-
 
 def counts_near(
     users: int,

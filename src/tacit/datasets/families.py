@@ -19,8 +19,6 @@ from tacit.datasets.drawing import counts_near, parts_of, plan_for
 from tacit.datasets.family_loops import Stars, draw_stars
 from tacit.datasets.synthetic_loops import Part
 
-__all__ = ["FAMILIES", "STAR_RANGE", "Family", "draw_family"]
-
 STAR_RANGE: Final = (0.5, 5.0)
 LEVEL_SD: Final = 0.4
 QUALITY_SD: Final = 0.5

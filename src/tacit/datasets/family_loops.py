@@ -19,8 +19,6 @@ from tacit.datasets.synthetic_loops import (
     deal,
 )
 
-__all__ = ["Stars", "draw_stars"]
-
 _SHOCKS = np.uint64(0x73686F636B) << np.uint64(24)  # leaves room for the number of an item
 
 _Ids = npt.NDArray[np.uint32]

@@ -19,8 +19,6 @@ from tacit.datasets.paths import found, missing, whole_folder
 from tacit.datasets.spec import Dataset, Member
 from tacit.errors import DataError
 
-__all__ = ["read"]
-
 _PIECE = 1 << 26
 _LONGEST = 1 << 20
 _FILM_BYTES = 10_000_000

@@ -18,8 +18,6 @@ from tacit.datasets.spec import Dataset, Reader
 from tacit.errors import DataError
 from tacit.trusted.selection import restricted
 
-__all__ = ["load"]
-
 _MODULES: Mapping[Reader, str] = MappingProxyType(
     {
         "jester": "jester",

@@ -11,16 +11,6 @@ from typing import Final, NamedTuple
 from tacit._validate import one_of, refuse
 from tacit.datasets.spec import Counts, Dataset, Download, Member
 
-__all__ = [
-    "DATASETS",
-    "MAX_RATINGS",
-    "PAPER_RANGE",
-    "PAPER_TOPS",
-    "RATING_RANGES",
-    "dataset_named",
-    "rating_range_of",
-]
-
 MAX_RATINGS: Final = 80
 """xi: at most so many ratings a user in the paper's private experiments, except for Jester."""
 

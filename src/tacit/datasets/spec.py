@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-__all__ = ["Counts", "Dataset", "Download", "Member", "Reader"]
-
 Reader = Literal["jester", "movielens", "netflix", "rank-one", "yahoo-music", "yahoo-songs"]
 """The ways of reading that there are."""
 

@@ -16,8 +16,6 @@ from tacit.datasets.drawing import counts_near, frames_of, parts_of, plan_for
 from tacit.datasets.families import FAMILIES, STAR_RANGE, draw_family
 from tacit.datasets.titles import GENRES, invent_titles
 
-__all__ = ["Kind", "Synthetic", "synthesise", "tastes_in_parts"]
-
 Kind = Literal["rank-one", "tastes", "popular", "few", "wide", "sparse", "missing-not-at-random"]
 """The worlds that there are."""
 

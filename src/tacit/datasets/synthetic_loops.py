@@ -9,21 +9,6 @@ import numpy.typing as npt
 from tacit._parallel import map_chunks
 from tacit.datasets.streams import below, normal, start, uniform
 
-__all__ = [
-    "BLOCK",
-    "ROWS",
-    "TRIES",
-    "DrawPlan",
-    "Part",
-    "Parts",
-    "TasteWorld",
-    "blocks_of",
-    "count_held_out",
-    "deal",
-    "draw_rank_one",
-    "draw_tastes",
-]
-
 ROWS, _HOLD_OUT = np.uint64(0x726F7773), np.uint64(0x686F6C64)
 BLOCK = 2048  # users that one thread takes at a time
 ZIPF_OFFSET = 5.0

@@ -22,8 +22,6 @@ from tacit.evaluation.held_out import HeldOut, match_held_out
 from tacit.evaluation.notice import Measured
 from tacit.evaluation.predicting import predicted
 
-__all__ = ["Calibration", "Reliability", "UncertainPredictor", "calibrate", "measure"]
-
 Floats = NDArray[np.float64]
 _GROUPS = 10
 _FAR = 40.0  # stds beyond which a normal law has nothing that a float could hold

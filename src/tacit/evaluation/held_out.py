@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 
 from tacit.data.catalogue import Catalogue
 from tacit.data.ids import clean_ids, rows_of, rows_text
-from tacit.data.ratings import Columns, Ratings
-from tacit.data.tables import read_frame
+from tacit.data.ratings import Ratings
+from tacit.data.tables import Columns, read_frame
 from tacit.errors import ConfigError, DataError
-
-__all__ = ["HeldOut", "match_held_out"]
 
 Integers = NDArray[np.int64]
 

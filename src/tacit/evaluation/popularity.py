@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 
-__all__ = ["ExactPopularity"]
-
 _BLOCK = 1 << 16  # people at a time
 
 

@@ -11,8 +11,6 @@ from tacit.models.bulk import check_same_kind, pair_predictions
 from tacit.models.model import Model
 from tacit.models.rules import Pairs
 
-__all__ = ["predicted"]
-
 Floats = NDArray[np.float64]
 
 

@@ -21,8 +21,6 @@ from tacit.errors import ConfigError, DataError
 from tacit.evaluation.held_out import HeldOut, match_held_out
 from tacit.evaluation.notice import Measured
 
-__all__ = ["Ranking", "Recommender", "lowest_relevant", "rank"]
-
 Floats = NDArray[np.float64]
 _UPPER = 0.7  # of the rating range: 4 and 5 of 5 stars, above 4 on [-10, 10]
 

@@ -19,8 +19,8 @@ from tacit._compiling import tell_again
 from tacit._resources import usable_cores
 from tacit.data.build import Rules
 from tacit.data.ids import clean_ids, rows_of
-from tacit.data.ratings import Columns, Ratings
-from tacit.data.tables import read_frame
+from tacit.data.ratings import Ratings
+from tacit.data.tables import Columns, read_frame
 from tacit.errors import ConfigError, UnknownItemsError, UnknownItemsWarning
 from tacit.models.own_ratings import known_positions
 from tacit.models.rules import (
@@ -37,19 +37,6 @@ from tacit.models.top_n import SHORT, best_items, without_rated
 
 if TYPE_CHECKING:
     from tacit.models.model import Model
-
-__all__ = [
-    "Wanted",
-    "best_rows",
-    "blocks",
-    "check_same_kind",
-    "list_frames",
-    "list_schema",
-    "pair_predictions",
-    "predict_frame",
-    "ratings_for",
-    "recommend_frame",
-]
 
 _BLOCK = 4096  # people scored at a time, at the most
 _FEWEST = 64

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_picture", "draw", "files_of_picture"]
-
 _DISHES = ("lentil soup", "plum cake", "rye bread", "fish stew", "apple pie", "spinach")
 # From blue (1) to orange (5), for all eyes; the first is for what was not rated.
 _FILLS = ("#f1f1ef", "#2b6ca3", "#8db9d8", "#efe6d2", "#eeaa6d", "#c4591b")

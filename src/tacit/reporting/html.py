@@ -31,8 +31,6 @@ from tacit.reporting.markup import (
     table,
 )
 
-__all__ = ["write_report"]
-
 Scored = tuple[str, Accuracy, bool]
 Measure = Ranking | NewUserRanking | Calibration
 _EXCEPTION = "Not covered: "

@@ -12,8 +12,6 @@ from tacit.research.theory.case import Case
 from tacit.research.theory.forecast import forecast
 from tacit.research.theory.lifetime import expected_of
 
-__all__ = ["draw_lifetime"]
-
 _POINTS = 14
 _BLUE, _ORANGE = "#2f5d8a", "#c8702a"
 

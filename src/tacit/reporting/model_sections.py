@@ -19,8 +19,6 @@ from tacit.models.rules import Comparing, Linear, less_mean
 from tacit.reporting.markup import Section, table
 from tacit.reporting.pictures import Bar, Dot, budget_bar, item_map, principal_axes, spectrum
 
-__all__ = ["invented_people", "model_sections"]
-
 _PEOPLE, _OWN, _LIST, _REASONS = 3, 3, 5, 2
 _MOST_DOTS = 400
 _MOST_BARS = 20

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_plan", "new_figure"]
-
 _FAINT = "#a8a8a8"
 _BLUE, _TEAL, _ORANGE = "#2f5d8a", "#3a8f7b", "#c8702a"
 _POINTS = 60

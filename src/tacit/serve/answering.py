@@ -10,8 +10,6 @@ from typing import Any
 from tacit.errors import ConfigError, DataError
 from tacit.models import Model
 
-__all__ = ["items_page", "predicted", "recommended"]
-
 
 def recommended(model: Model, asked: Any) -> dict[str, Any]:
     """Answer a request for recommendations."""

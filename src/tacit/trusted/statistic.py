@@ -23,17 +23,6 @@ from tacit.trusted.described import Described
 from tacit.trusted.rows import RowBounds, Rows, Run
 from tacit.trusted.sealing import seal, unseal
 
-__all__ = [
-    "Adder",
-    "BoundedSum",
-    "Integers",
-    "Statistic",
-    "any_vector",
-    "nonnegative_number",
-    "nonnegative_vector",
-    "outer_product",
-]
-
 Integers = NDArray[np.int64]
 Adder = Callable[[int, int, Integers], None]
 """Adds the terms of the users lo <= i < hi to a total."""

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from tacit.research.theory import TABLE_2, empirical_risk_at_best, generalisation_error, rank_one
 
-__all__ = ["BOUNDS", "Rate", "slope"]
-
 
 class Rate(NamedTuple):
     """How an error ought to move.

@@ -5,8 +5,6 @@ from pathlib import Path
 from tacit._validate import one_of, refuse
 from tacit.errors import ConfigError
 
-__all__ = ["experiment_names", "experiment_text", "file_text", "full_name", "results_folder"]
-
 _PACKAGED = Path(__file__).parent / "files"
 _CHECKOUT = Path(__file__).parents[4]
 

@@ -20,8 +20,6 @@ from tacit.research.experiments.jobs import Job
 from tacit.research.experiments.running import failed
 from tacit.research.experiments.spec import DatasetChoice
 
-__all__ = ["Crew", "crew_for", "run_jobs"]
-
 _WORKER_BYTES = 500_000_000
 _RATING_BYTES = 48  # table, rows and one part of a split, for a moment all at once
 _MATRICES = 6  # items by items, in a fit

@@ -32,8 +32,6 @@ from tacit.research.experiments.spec import (
 )
 from tacit.research.experiments.toml_fields import REQUIRED, Fields
 
-__all__ = ["config_of", "parse_experiment", "read_experiment"]
-
 _KINDS = get_args(Kind)
 _REST = "*"
 _SIZES = {"users": 1_000_000_000, "items": 10_000_000, "per_user": 10_000_000, "seed": 2**31}

@@ -24,8 +24,6 @@ from tacit.research.experiments.store import RunStore, stored_rows
 from tacit.research.experiments.summary import points_of
 from tacit.research.experiments.timing import expected_seconds
 
-__all__ = ["Options", "Outcome", "Progress", "reproduce"]
-
 Progress = Callable[[int, int, float], None]
 """Called with (jobs done, jobs in all, seconds left)."""
 

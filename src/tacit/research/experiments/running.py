@@ -33,8 +33,6 @@ from tacit.research.experiments.reading import config_of
 from tacit.research.experiments.spec import NEW_USERS, POPULARITY, YARDSTICKS
 from tacit.research.experiments.store import row_of
 
-__all__ = ["failed", "now", "run_job", "versions"]
-
 _LENGTH = 10  # of lists
 _PLAIN: dict[str, Callable[[Ratings, Ratings], Any]] = {
     "user-mean": user_mean_accuracy,

@@ -7,8 +7,6 @@ from typing import Any
 
 from tacit.research.experiments.jobs import Job
 
-__all__ = ["expected_seconds"]
-
 _UNKNOWN = 5.0  # seconds, while nothing like it has been seen
 
 

@@ -6,8 +6,6 @@ from typing import Any, Final
 
 from tacit.errors import ConfigError
 
-__all__ = ["REQUIRED", "Fields"]
-
 REQUIRED: Final = object()
 """Stands for the default of a key that has none."""
 

@@ -7,8 +7,6 @@ from tacit.accounting.budget import PrivacyBudget
 from tacit.errors import ConfigError
 from tacit.research.theory.tastes import Tastes
 
-__all__ = ["Case"]
-
 _MOST_USERS = 10**10
 _MOST_ITEMS = 10**6
 

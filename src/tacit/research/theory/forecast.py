@@ -25,8 +25,6 @@ from tacit.research.theory.learned import (
 )
 from tacit.research.theory.tastes import Audience, Tastes, make_audience
 
-__all__ = ["Forecast", "Regression", "forecast", "item_effects_learned", "ridge_errors"]
-
 Floats = NDArray[np.float64]
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["condition_number", "incoherence", "spectral_gap"]
-
 _NEGLIGIBLE = 1e-10  # of the largest singular value: below this a matrix has no such direction
 
 

@@ -27,17 +27,6 @@ from tacit.research.theory.case import Case
 from tacit.research.theory.spiked import Noise, Spike
 from tacit.research.theory.tastes import Audience, Tastes
 
-__all__ = [
-    "Found",
-    "LearnedItems",
-    "Sums",
-    "Told",
-    "expected_effects",
-    "expected_factors",
-    "expected_spreads",
-    "expected_sums",
-]
-
 Floats = NDArray[np.float64]
 
 _NODES = ndtri((np.arange(11) + 0.5) / 11)  # of a standard normal variable

@@ -9,8 +9,6 @@ from tacit.errors import ConfigError
 from tacit.research.theory.case import Case
 from tacit.research.theory.forecast import Forecast, forecast
 
-__all__ = ["expected_of", "shown"]
-
 
 def expected_of(case: Case, refit: PlannedRefit, *, remembers: bool = True) -> Forecast:
     """Return the forecast of a refit: that of one fit which would know as much."""

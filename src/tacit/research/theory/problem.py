@@ -8,16 +8,6 @@ from tacit._validate import Range, Validated, check
 from tacit.accounting.budget import PrivacyBudget
 from tacit.errors import ConfigError
 
-__all__ = [
-    "Problem",
-    "check_counts",
-    "check_range",
-    "every_entry",
-    "out_of_scope",
-    "rank_one",
-    "unit_rows",
-]
-
 _LARGEST = 1e30  # far beyond any use, and no power in a bound overflows
 _Whole = Annotated[int, Range(1, _LARGEST, words="a whole number of at least 1")]
 _Size = Annotated[float, Range(1 / _LARGEST, _LARGEST, words="a positive number, up to 1e+30")]

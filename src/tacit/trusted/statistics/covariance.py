@@ -16,8 +16,6 @@ from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, Integers, outer_product
 from tacit.trusted.statistics.residual import ResidualStatistic
 
-__all__ = ["ResidualCovariance"]
-
 
 @dataclass(frozen=True, eq=False)
 class ResidualCovariance(ResidualStatistic):

@@ -13,8 +13,6 @@ from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, Integers, outer_product
 from tacit.trusted.statistics.posterior import LatentModel, PosteriorStatistic
 
-__all__ = ["FactorMoments"]
-
 
 @dataclass(frozen=True, eq=False)
 class FactorMoments(PosteriorStatistic):

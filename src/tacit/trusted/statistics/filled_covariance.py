@@ -13,8 +13,6 @@ from tacit.trusted.quantise import product_quanta
 from tacit.trusted.rows import RowBounds, Rows, Run
 from tacit.trusted.statistic import Adder, Integers, Statistic, outer_product
 
-__all__ = ["FilledCovariance"]
-
 _BLOCK = 1024  # users at a time: 2^10 terms of 42 bits stay exact in a double's 53
 
 

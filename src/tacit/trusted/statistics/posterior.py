@@ -13,8 +13,6 @@ from tacit.trusted.described import Described
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Statistic
 
-__all__ = ["LatentModel", "PosteriorStatistic"]
-
 Floats = NDArray[np.float64]
 
 
