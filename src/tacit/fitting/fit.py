@@ -305,6 +305,7 @@ def run_plan(
         reasons_not_private(options),
         sources=({"catalogue": COUNTS} if narrow else {}) | outcome.sources,
         method=Method.of(outcome.algorithm),
+        users=facts.n_users,
     ).resting_on(outcome.earlier)
     if options.book is not None:
         options.book.close(certificate)
