@@ -86,4 +86,6 @@ def hold(path: Path) -> IO[bytes]:
 
 def reason_of(error: Exception) -> str:
     """Say why a file cannot be read or written, without its name."""
+    if isinstance(error, UnicodeError):
+        return "it is not text in UTF-8"
     return getattr(error, "strerror", None) or type(error).__name__

@@ -11,8 +11,8 @@ import tacit
 from tacit.algorithms import ALGORITHMS
 from tacit.errors import ConfigError
 from tacit.fitting.fit import automatic
-from tacit.research.experiments import parse_experiment, read_experiment
 from tacit.research.experiments.paths import experiment_names
+from tacit.research.experiments.reading import parse_experiment, read_experiment
 from tacit.research.experiments.spec import multiple_of_truth, points_of_grid
 
 GOOD = """

@@ -120,7 +120,7 @@ def plan(
         budget=PrivacyBudget(total, delta, neighbours), tastes=Tastes.usual(rating_range),
     )  # fmt: skip
     if plot:
-        from tacit.reporting.lifetime_figure import draw_lifetime
+        from tacit.reporting.plan_figure import draw_lifetime
 
         draw_lifetime(refitting, case, plot, overwrite=force)
     _show_plan(refitting, case, split, as_json)

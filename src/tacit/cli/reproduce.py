@@ -13,7 +13,8 @@ from tacit.cli.progress import duration
 from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tacit.research.experiments import Experiment, Options, Outcome
+    from tacit.research.experiments.reproducing import Options, Outcome
+    from tacit.research.experiments.spec import Experiment
 
 _EVERY = 30.0  # seconds between lines where stderr is no terminal
 
@@ -51,7 +52,8 @@ def run(
     if show_list:
         _show_list(as_json)
         return
-    from tacit.research.experiments import Options, read_experiment
+    from tacit.research.experiments.reading import read_experiment
+    from tacit.research.experiments.reproducing import Options
 
     if name is None:
         raise ConfigError("give the NAME of an experiment; `tacit reproduce --list` has them all")
@@ -74,8 +76,8 @@ def run(
 
 
 def _show_list(as_json: bool) -> None:
-    from tacit.research.experiments import read_experiment
     from tacit.research.experiments.paths import experiment_names
+    from tacit.research.experiments.reading import read_experiment
 
     found = [read_experiment(name) for name in experiment_names()]
     if as_json:
@@ -92,7 +94,7 @@ def _shown(experiment: "Experiment", options: "Options") -> "Outcome":
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from tacit.research.experiments import reproduce
+    from tacit.research.experiments.reproducing import reproduce
 
     console = Console(stderr=True)
     if not console.is_terminal:

@@ -14,7 +14,7 @@ from tacit.datasets.synthetic import Kind
 from tacit.errors import ConfigError
 from tacit.fitting.fit import automatic
 from tacit.research.experiments.guides import BOUNDS
-from tacit.research.experiments.paths import experiment_text, file_text, full_name
+from tacit.research.experiments.paths import experiment_text, file_text
 from tacit.research.experiments.spec import (
     AUTOMATIC,
     MEASURES,
@@ -47,7 +47,6 @@ def read_experiment(name: str) -> Experiment:
     if name.endswith(".toml"):
         path = Path(name)
         return replace(parse_experiment(path.stem, file_text(path)), file=name)
-    name = full_name(name)
     return parse_experiment(name, experiment_text(name))
 
 
