@@ -132,7 +132,8 @@ def tastes_in_parts(
     main, second = _genres(items, rng)
     titles, things = invent_titles(main, second, rng), _things(main, second, rng)
     for number, first in enumerate(range(0, users, part)):
-        world, plan = _people(min(part, users - first), things, per_user, [seed, number])
+        count, own = min(part, users - first), np.random.default_rng([seed, number])
+        world, plan = _people(count, things, per_user, 0.0, own)
         train, test = parts_of(plan)
         loops.draw_tastes(plan, world, train, test)
         train.user[:] += np.uint32(first)
@@ -140,13 +141,15 @@ def tastes_in_parts(
 
 
 def _people(
-    count: int, things: _Things, per_user: int, seed: list[int]
+    count: int, things: _Things, per_user: int, fraction: float, rng: np.random.Generator
 ) -> tuple[loops.TasteWorld, loops.DrawPlan]:
-    """Draw some people, and how many ratings each of them gives."""
-    rng = np.random.default_rng(seed)
-    world, items = _taste_world(count, things, rng), len(things[2])
-    law = math.log(per_user) - _COUNT_SPREAD**2 / 2, _COUNT_SPREAD
-    return world, plan_for(counts_near(count, law, (2, items), rng), 0.0, items, rng)
+    """Draw what some people like, and how many ratings each of them gives."""
+    items = len(things[2])
+    tastes = rng.standard_normal((count, len(GENRES)), np.float32) * _TASTE_SDS
+    level = _LEVEL + _LEVEL_SD * rng.standard_normal(count, np.float32)
+    world = loops.TasteWorld(*things, tastes, level, _SELECTIVITY, _NOISE_SD)
+    law = math.log(per_user) - _COUNT_SPREAD**2 / 2, _COUNT_SPREAD  # the mean is per_user
+    return world, plan_for(counts_near(count, law, (2, items), rng), fraction, items, rng)
 
 
 def _check_whole(name: str, value: object, low: int, high: int, what: str = "") -> None:
@@ -181,9 +184,7 @@ def _tastes(
     """Draw half-star ratings from a world of genres, fame, quality, moods and noise."""
     main, second = _genres(shape[1], rng)
     titles = invent_titles(main, second, rng)
-    world = _world(shape[0], main, second, rng)
-    law = math.log(per_user) - _COUNT_SPREAD**2 / 2, _COUNT_SPREAD  # the mean is per_user
-    plan = plan_for(counts_near(shape[0], law, (2, shape[1]), rng), fraction, shape[1], rng)
+    world, plan = _people(shape[0], _things(main, second, rng), per_user, fraction, rng)
     train, test = parts_of(plan)
     loops.draw_tastes(plan, world, train, test)
     frames = frames_of(train, test, titles)
@@ -210,13 +211,6 @@ def _genres(n: int, rng: np.random.Generator) -> tuple[_Positions, _Positions]:
     return main, (main + rng.integers(1, len(GENRES), size=n)) % len(GENRES)
 
 
-def _world(
-    users: int, main: _Positions, second: _Positions, rng: np.random.Generator
-) -> loops.TasteWorld:
-    """Draw what items are like and what users like."""
-    return _taste_world(users, _things(main, second, rng), rng)
-
-
 def _things(main: _Positions, second: _Positions, rng: np.random.Generator) -> _Things:
     """Draw what items are like: traits, quality, and their order by fame."""
     n = len(main)
@@ -228,10 +222,3 @@ def _things(main: _Positions, second: _Positions, rng: np.random.Generator) -> _
     fame[order] = np.linspace(1.0, -1.0, n)
     quality = rng.normal(_QUALITY_OF_FAME * fame, _QUALITY_SD)
     return traits.astype(np.float32), quality.astype(np.float32), order
-
-
-def _taste_world(users: int, things: _Things, rng: np.random.Generator) -> loops.TasteWorld:
-    """Draw what users like."""
-    tastes = rng.standard_normal((users, len(GENRES)), np.float32) * _TASTE_SDS
-    level = _LEVEL + _LEVEL_SD * rng.standard_normal(users, np.float32)
-    return loops.TasteWorld(*things, tastes, level, _SELECTIVITY, _NOISE_SD)

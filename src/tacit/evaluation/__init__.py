@@ -17,8 +17,7 @@ from tacit.evaluation.new_users import (
     rank_new_users,
 )
 from tacit.evaluation.notice import NOTICE
-from tacit.evaluation.popularity import ExactPopularity
-from tacit.evaluation.ranking import Ranking, rank
+from tacit.evaluation.ranking import ExactPopularity, Ranking, rank
 from tacit.evaluation.splitting import split_table
 
 __all__ = [

@@ -17,9 +17,8 @@ from tacit._validate import Range, check
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError, DataError
-from tacit.evaluation.held_out import HeldOut, match_held_out
+from tacit.evaluation.held_out import HeldOut, match_held_out, predicted
 from tacit.evaluation.notice import Measured
-from tacit.evaluation.predicting import predicted
 from tacit.trusted.selection import keep
 
 _CHUNK = 1 << 22  # ratings looked at together where a pass over all of them is needed

@@ -75,6 +75,13 @@ def _own_rows(ratings: Ratings, start: int, size: int) -> OwnRows:
     return OwnRows(indptr, ratings.items[lo:hi], ratings.values[lo:hi])
 
 
+def rules_for(model: "Model", duplicates: str = "error") -> Rules:
+    """Return what is laid down of own ratings for a model; those of one person will do."""
+    scale = None if model.implicit else model.rating_range
+    rules = Rules.checked(scale, duplicates, model.catalogue, model.implicit)
+    return replace(rules, fewest_users=1)
+
+
 def ratings_for(model: "Model", given: Any, columns: Columns | None = None) -> Ratings:
     """Return people's own ratings for a model: as they are, or from a frame with user ids.
 
@@ -84,9 +91,7 @@ def ratings_for(model: "Model", given: Any, columns: Columns | None = None) -> R
         check_same_kind(model, given)
         return given
     table = read_frame(given, columns or Columns(), implicit=model.implicit)
-    scale = None if model.implicit else model.rating_range
-    rules = Rules.checked(scale, "error", model.catalogue, model.implicit)
-    rules = replace(rules, fewest_users=1)
+    rules = rules_for(model)
     try:
         return Ratings.of_tables([dict(table)], rules)
     except UnknownItemsError as error:

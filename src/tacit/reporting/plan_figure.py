@@ -15,8 +15,7 @@ from tacit.reporting.drawing import GRID, QUIET, calm_style, check_picture, save
 from tacit.research.theory.bounds import recommended_rounds
 from tacit.research.theory.case import Case
 from tacit.research.theory.expectation import Expectation
-from tacit.research.theory.forecast import forecast
-from tacit.research.theory.lifetime import expected_of
+from tacit.research.theory.forecast import expected_of, forecast
 from tacit.research.theory.noise import compare_noise
 from tacit.research.theory.plan import Plan, planned_bounds
 
