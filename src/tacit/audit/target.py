@@ -1,6 +1,6 @@
 """What is audited: an algorithm with its settings and a budget, given or read off a certificate."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tacit.accounting.budget import PrivacyBudget
@@ -43,21 +43,16 @@ def target_of_model(model: Model) -> Target:
     if certificate.budget is None:
         raise ConfigError("the model promises nothing (no budget): there is nothing to attack")
     kinds = {entry.release.kind for entry in certificate.releases}
-    settings = certificate.method.settings if certificate.method else {}
-    config = _classes().get(certificate.method.name) if certificate.method else None
+    method, known = certificate.method, ALGORITHMS | IMPLICIT_ALGORITHMS
+    config: Any = known[method.name]() if method and method.name in known else None
+    settings = {each.name for each in fields(config)} if config else set()
     tuned = ReleaseKind.HELD_OUT_LOSSES in kinds
-    if tuned or config is None or {each.name for each in fields(config)} != set(settings):
+    if tuned or method is None or not settings or settings != set(method.settings):
         raise ConfigError(
             "the certificate does not name one algorithm with all of its settings (a model that "
             "was tuned names several, one of an older version none); give the name of an algorithm "
             "and its settings instead"
         )
-    algorithm = config(**settings)
+    algorithm = replace(config, **method.settings)
     narrowed = ReleaseKind.ITEM_COUNTS in kinds
     return Target(algorithm, certificate.budget, model.rating_range, narrowed)
-
-
-def _classes() -> dict[str, Any]:
-    """Return the class of every algorithm by the name that certificates have."""
-    makers = (ALGORITHMS | IMPLICIT_ALGORITHMS).values()
-    return {kind.name: kind for kind in (type(make()) for make in makers)}
