@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 from tacit.accounting.budget import Neighbours, PrivacyBudget, guessing_chance
 
+EXCEPTION = "Not covered: "
+"""What a sentence of a promise begins with that says what is not promised."""
+
 _TOO_WEAK = "its promise is too weak to be called private"
 _NEARLY = 49.9  # percent above a coin toss: beyond, a bound is none to speak of
 _UP = 1 + 1e-12  # rounding of erf never makes a bound smaller
@@ -156,10 +159,10 @@ def promise(budget: PrivacyBudget, mu: float, *, refit: bool = False) -> list[st
         "user whose ratings were used, under the relation below.",
         _DEPENDS[grade_of(budget, mu)],
         *_attackers(budget.neighbours, mu),
-        "Not covered: what she is shown depends on her own ratings, so showing her "
+        f"{EXCEPTION}what she is shown depends on her own ratings, so showing her "
         "recommendations to others can reveal them.",
-        f"Not covered: {_OTHERS_OF_A_REFIT if refit else _OTHERS}",
-        "Not covered: what others can know about her without her ratings, such as a taste that "
+        f"{EXCEPTION}{_OTHERS_OF_A_REFIT if refit else _OTHERS}",
+        f"{EXCEPTION}what others can know about her without her ratings, such as a taste that "
         "everyone shares.",
     ]
 

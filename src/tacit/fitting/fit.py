@@ -40,22 +40,6 @@ from tacit.trusted.journal import Journal
 from tacit.trusted.mechanism import Mechanism, Numerics, Observer
 from tacit.trusted.sampler import SeededNoiseUnsafe, SystemNoise
 
-__all__ = [
-    "NOT_GIVEN",
-    "FitContext",
-    "FitPlan",
-    "NotGiven",
-    "Options",
-    "Outcome",
-    "budget_of",
-    "check_kind",
-    "fit",
-    "plan_of",
-    "reasons_not_private",
-    "run_plan",
-    "settings_of",
-]
-
 
 @dataclass(frozen=True)
 class Options:

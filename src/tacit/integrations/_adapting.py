@@ -10,7 +10,7 @@ from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.certificate import Certificate
 from tacit.data.catalogue import Catalogue
 from tacit.errors import ConfigError, DataError
-from tacit.fitting.fit import NOT_GIVEN, NotGiven, budget_of
+from tacit.fitting.budgets import NOT_GIVEN, NotGiven, budget_of
 from tacit.models import Model, load
 from tacit.models.rules import OwnRows
 

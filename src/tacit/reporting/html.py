@@ -12,7 +12,7 @@ from typing import Any
 
 from tacit._atomic import write_durably
 from tacit._outputs import Kind, Output, check_replaceable
-from tacit.accounting.promise import recomputed, rounded_down, rounded_up, shown
+from tacit.accounting.promise import EXCEPTION, recomputed, rounded_down, rounded_up, shown
 from tacit.accounting.release import ReleaseKind
 from tacit.data.catalogue import Catalogue
 from tacit.evaluation.accuracy import Accuracy
@@ -34,7 +34,6 @@ from tacit.reporting.markup import (
 
 Scored = tuple[str, Accuracy, bool]
 Measure = Ranking | NewUserRanking | Calibration
-_EXCEPTION = "Not covered: "
 _RELATIONS = {
     "replace": "replace: one person’s whole list of ratings is exchanged for any other",
     "add_remove": "add_remove: one person’s whole list of ratings is emptied or filled",
@@ -138,19 +137,15 @@ def _figures(certificate: Mapping[str, Any]) -> str:
 def _promise(certificate: Mapping[str, Any]) -> str:
     """Give the certificate's sentences, what is covered apart from what is not."""
     told = [str(sentence) for sentence in certificate["promise"]]
-    covered = [s for s in told if not s.startswith(_EXCEPTION)]
-    rest = [s.removeprefix(_EXCEPTION) for s in told if s.startswith(_EXCEPTION)]
+    covered = [s for s in told if not s.startswith(EXCEPTION)]
+    rest = [s.removeprefix(EXCEPTION) for s in told if s.startswith(EXCEPTION)]
     parts = [sentences(covered)]
     if rest:
-        parts.append("<h3>What the promise does not cover</h3>" + sentences(map(_capital, rest)))
+        begun = (sentence[:1].upper() + sentence[1:] for sentence in rest)
+        parts.append("<h3>What the promise does not cover</h3>" + sentences(begun))
     if certificate.get("warnings"):
         parts.append("<h3>Warnings</h3>" + sentences(map(str, certificate["warnings"])))
     return "\n".join(parts)
-
-
-def _capital(sentence: str) -> str:
-    """Begin a sentence with a capital letter."""
-    return sentence[:1].upper() + sentence[1:]
 
 
 def _promise_facts(certificate: Mapping[str, Any]) -> str:

@@ -83,7 +83,8 @@ class Problem(Validated):
         >>> problem.ratings, round(problem.nuclear_norm), round(problem.row_norm, 3)
         (40000000, 7071, 4.472)
         """
-        from tacit.algorithms.preparation import default_nuclear_norm, default_row_norm
+        from tacit.algorithms.preparation import default_nuclear_norm
+        from tacit.estimation.row_norms import default_row_norm
 
         check_counts(users=users, items=items, per_user=per_user)
         check_range(rating_range)
@@ -111,16 +112,7 @@ def rank_one(users: int, items: int, epsilon: float, delta: float = 1e-6) -> Pro
     *Paper:* Remarks 1, 3 and 5.
     """
     check("items", items, _Whole)
-    per_user = round(math.sqrt(items))
-    return Problem(
-        users=users,
-        items=items,
-        ratings=users * per_user,
-        nuclear_norm=math.sqrt(users * items),
-        row_norm=math.sqrt(per_user),
-        epsilon=epsilon,
-        delta=delta,
-    )
+    return _entries_of_one(users, items, round(math.sqrt(items)), epsilon, delta)
 
 
 def every_entry(users: int, items: int, epsilon: float, delta: float = 1e-6) -> Problem:
@@ -128,12 +120,17 @@ def every_entry(users: int, items: int, epsilon: float, delta: float = 1e-6) -> 
 
     *Paper:* Remark 2, low-rank approximation.
     """
+    return _entries_of_one(users, items, items, epsilon, delta)
+
+
+def _entries_of_one(users: int, items: int, per_user: int, epsilon: float, delta: float) -> Problem:
+    """Return a matrix of rank one whose entries have size 1, so many of them seen a user."""
     return Problem(
         users=users,
         items=items,
-        ratings=users * items,
+        ratings=users * per_user,
         nuclear_norm=math.sqrt(users * items),
-        row_norm=math.sqrt(items),
+        row_norm=math.sqrt(per_user),
         epsilon=epsilon,
         delta=delta,
     )
