@@ -134,10 +134,10 @@ def tastes_in_parts(
     for number, first in enumerate(range(0, users, part)):
         count, own = min(part, users - first), np.random.default_rng([seed, number])
         world, plan = _people(count, things, per_user, 0.0, own)
-        train, test = parts_of(plan)
-        loops.draw_tastes(plan, world, train, test)
-        train.user[:] += np.uint32(first)
-        yield Synthetic(*frames_of(train, test, titles), rating_range=STAR_RANGE)
+        parts = parts_of(plan)
+        loops.draw_tastes(plan, world, parts)
+        parts.train.user[:] += np.uint32(first)
+        yield Synthetic(*frames_of(parts, titles), rating_range=STAR_RANGE)
 
 
 def _people(
@@ -165,9 +165,9 @@ def _rank_one(
     left, right = (_unit_uniform(size, rng) for size in shape)
     counts = np.full(shape[0], per_user, np.int64)
     plan = plan_for(counts, fraction, shape[1], rng)
-    train, test = parts_of(plan)
-    loops.draw_rank_one(plan, left, right, train, test)
-    frames = frames_of(train, test, _plain_titles(shape[1]))
+    parts = parts_of(plan)
+    loops.draw_rank_one(plan, left, right, parts)
+    frames = frames_of(parts, _plain_titles(shape[1]))
     return Synthetic(*frames, rating_range=(-1.0, 1.0), truth=(left, right))
 
 
@@ -185,10 +185,9 @@ def _tastes(
     main, second = _genres(shape[1], rng)
     titles = invent_titles(main, second, rng)
     world, plan = _people(shape[0], _things(main, second, rng), per_user, fraction, rng)
-    train, test = parts_of(plan)
-    loops.draw_tastes(plan, world, train, test)
-    frames = frames_of(train, test, titles)
-    return Synthetic(*frames, rating_range=STAR_RANGE)
+    parts = parts_of(plan)
+    loops.draw_tastes(plan, world, parts)
+    return Synthetic(*frames_of(parts, titles), rating_range=STAR_RANGE)
 
 
 def _family(
@@ -196,7 +195,7 @@ def _family(
 ) -> Synthetic:
     """Draw half-star ratings of one of the star families, at this size."""
     family = FAMILIES[kind]._replace(users=shape[0], items=shape[1], per_user=per_user)
-    frames = frames_of(*draw_family(family, fraction, rng), _plain_titles(shape[1]))
+    frames = frames_of(draw_family(family, fraction, rng), _plain_titles(shape[1]))
     return Synthetic(*frames, rating_range=STAR_RANGE)
 
 
