@@ -70,8 +70,11 @@ class Statistic(Described, ABC):
         return (rows.bounded(self.bounds, run),)
 
     def finish(self, total: Integers) -> Integers:
-        """Bring what the loop added up into the shape of the sum."""
-        return total.reshape(self.shape)
+        """Bring what the loop added up into the shape of the sum.
+
+        Of a symmetric one it is the upper triangle, which is mirrored.
+        """
+        return total + np.triu(total, 1).T if self.symmetric else total.reshape(self.shape)
 
     def integer_sum(self, rows: Rows, unit: float, run: Run) -> Integers:
         """Sum the users' terms, as integers, in multiples of `unit`."""
