@@ -38,8 +38,6 @@ from tacit.models.rules import LocalRule
 from tacit.trusted.statistics import HeldOutLosses, Holdout
 from tacit.trusted.views import NotHeldOut, seen
 
-__all__ = ["CHOSEN", "LOSSES", "describe", "tune"]
-
 LOSSES = Release(ReleaseKind.HELD_OUT_LOSSES)
 """The release that compares the candidates."""
 CHOSEN = "chosen candidate"

@@ -21,17 +21,6 @@ from tacit.data.readers.text_batches import text_batches, text_rows
 from tacit.data.tables import Choice, Table, tells
 from tacit.errors import ConfigError, DataError
 
-__all__ = [
-    "READERS",
-    "Reader",
-    "files_of",
-    "read_batches",
-    "read_file",
-    "read_items",
-    "read_own_ratings",
-    "rows_about",
-]
-
 Reader = Callable[[Path, Mapping[str, Choice], frozenset[str]], Table]
 """The wanted roles of a file that is there and not empty; those in the set may be missing."""
 
