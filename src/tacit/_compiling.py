@@ -14,8 +14,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 
-__all__ = ["NOWHERE", "TEXT", "listen", "tell_again", "tell_with"]
-
 TEXT = (
     "compiling loops for this machine, which takes up to a minute; it happens once for each method "
     "and each kind of request"

@@ -46,8 +46,6 @@ from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import any_vector, outer_product
 
-__all__ = ["LatentFactors"]
-
 Floats = NDArray[np.float64]
 Step = Literal["auto", "gradient", "equations"]
 

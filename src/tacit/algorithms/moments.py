@@ -40,11 +40,6 @@ from tacit.trusted.statistics import (
     product_sensitivity,
 )
 
-__all__ = [
-    "HEADROOM", "MOMENT", "MOST_LOST", "WIDE_HEADROOM", "Items", "Learned", "Moments", "Spreads",
-    "spreads_from",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 
 _SPREADS, _WEIGHTS, _EFFECTS = (

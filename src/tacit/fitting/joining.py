@@ -15,8 +15,6 @@ from tacit.errors import TacitWarning
 from tacit.fitting.memory import Drawn, Memory, Track
 from tacit.fitting.turning import turn_between, turned
 
-__all__ = ["joined", "turn_track"]
-
 _COMMON = 0.5  # of the items must be the same for factors to be compared
 
 
