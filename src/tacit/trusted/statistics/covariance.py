@@ -50,9 +50,12 @@ class ResidualCovariance(ResidualStatistic):
         return (size, size)
 
     def adder(self, local: tuple[Any, ...], unit: float, loops: Loops) -> Adder:
-        """Take the newest step and add outer products, in one pass over the ratings."""
-        quanta = product_quanta(self.bound, unit)
-        return partial(loops.covariance, *local, quanta, self._places())
+        """Take the newest step and add outer products, in one pass over the ratings.
+
+        Both loops give the same integers; one is quicker for rows of what was rated, not how.
+        """
+        loop = loops.co_occurrences if self.bounds.binarise else loops.covariance
+        return partial(loop, *local, product_quanta(self.bound, unit), self._places())
 
     def finish(self, total: Integers) -> Integers:
         """Mirror the upper triangle, which is all that the loop writes."""
