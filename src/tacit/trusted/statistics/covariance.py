@@ -48,9 +48,12 @@ class ResidualCovariance(ResidualStatistic):
         return (size, size)
 
     def adder(self, local: tuple[Any, ...], unit: float, loops: Loops) -> Adder:
-        """Take the newest step and add outer products, in one pass over the ratings."""
-        quanta = product_quanta(self.bound, unit)
-        return partial(loops.covariance, *local, quanta, self._places())
+        """Take the newest step and add outer products, in one pass over the ratings.
+
+        Both loops give the same integers; one is quicker for rows of what was rated, not how.
+        """
+        loop = loops.co_occurrences if self.bounds.binarise else loops.covariance
+        return partial(loop, *local, product_quanta(self.bound, unit), self._places())
 
     def _places(self) -> NDArray[np.int32]:
         """Return where each item is in the matrix, -1 where it is not."""
