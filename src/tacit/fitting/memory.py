@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,28 @@ __all__ = ["Drawn", "Memory", "Track"]
 Floats = NDArray[np.float64]
 _SAMPLE = 4096  # entries that the drift is estimated from
 _LAG = 12.0  # times as bad as noise: what lags behind goes on in the direction of the drift
+_CERTAIN = 3.0  # sd of the noise of a size: changes that count
 _OLD = 0.5  # of the precision of the releases of the best-known item
 _MUCH_GONE = 1.5  # times as many items as there are now: those that left are forgotten
+_ODD = 2.0  # times the squared gap that was to be expected: a break
+_CHANCE = 6.0  # and standard errors of it
+_BREAK = 3  # releases after which there can be one: the drift is known by then
+_BEFORE = "before a break: "
 _FORMAT = "tacit-memory/3"
 _SETTINGS = "algorithm", "rating_range"
+
+
+class Misfit(NamedTuple):
+    """How a release fits what is known: mean squared gap over its variance, of so many entries."""
+
+    square: float
+    entries: int
+    likely: float
+
+    @property
+    def odd(self) -> bool:
+        """Whether it is of other people, as it were: no drift so far explains it."""
+        return self.square > _ODD + _CHANCE * math.sqrt(2.0 / max(self.entries, 1))
 
 
 @dataclass
@@ -74,7 +92,7 @@ class Track:
     @property
     def kept(self) -> float:
         """How much of the precision of all releases of items is left after the drift, up to 1."""
-        if not (self.axes and self.noises):
+        if not (self.axes and self.noises) or self.frame.get("even"):
             return 1.0
         aged = self.stated(self.ids, self.variances + _LAG * self.drift)
         return min(1.0, 1.0 / max(aged * float(self.precisions.max()), 1e-300))
@@ -87,8 +105,46 @@ class Track:
         aged = (self.variances + _LAG * self.drift)[self._index(ids)]
         return self.stated(ids, gain(aged, noise) * noise)
 
-    def add(self, ids: list[Any], release: Floats, noise: float) -> tuple[Floats, Floats]:
-        """Take in a release of these items; return what is known of them, and its variances."""
+    @property
+    def left(self) -> float:
+        """Which part of the precision of entries is left after the drift of one more refit."""
+        there = np.isfinite(self.variances)
+        before = float(self.variances[there].sum())
+        return before / max(before + float((_LAG * self.drift)[there].sum()), 1e-300)
+
+    def now(self, ids: list[Any]) -> tuple[Floats, Floats]:
+        """Return what is known of these items, and its variances."""
+        self._grow(ids)
+        index = self._index(ids)
+        return self.values[index], self.variances[index]
+
+    def aged(self, ids: list[Any]) -> tuple[Floats, Floats]:
+        """Return what is known of these items, and its variances after the drift of a refit."""
+        values, variances = self.now(ids)
+        return values, variances + _LAG * self.drift[self._index(ids)]
+
+    def anew(self) -> "Track":
+        """Return a track of the same items that knows nothing; what was spent on them stays."""
+        fresh = Track.start(self.axes, self.frame, self.ids, self.values.shape)
+        fresh.sizes, fresh.precisions = self.sizes.copy(), self.precisions.copy()
+        return fresh
+
+    def misfit(self, ids: list[Any], release: Floats, noise: float | Floats) -> Misfit:
+        """Return how far a release is from what is known; where nothing is known it fits."""
+        values, variances = self.aged(ids)
+        spread = variances + noise
+        there = np.isfinite(spread) & (spread > 0)
+        squares = (release - values)[there] ** 2 * (2.0 if self.axes == 2 else 1.0) / spread[there]
+        if not squares.size:
+            return Misfit(1.0, 0, 0.0)
+        likely = -0.5 * float(np.sum(np.log(spread[there]) + squares))
+        return Misfit(float(squares.mean()), squares.size, likely)
+
+    def add(self, ids: list[Any], release: Floats, noise: float | Floats) -> tuple[Floats, Floats]:
+        """Take in a release of these items; return what is known of them, and its variances.
+
+        The variance of its noise is one for all, or that of each entry.
+        """
         self._grow(ids)
         self._look(ids, release, noise)  # it tells the drift, too
         index = self._index(ids)
@@ -96,38 +152,68 @@ class Track:
         values, variances = combined(self.values[index], aged[index], release, noise)
         self.values[index], aged[index] = values, variances
         self.variances = aged
-        self.precisions[self._at(ids)] += 1.0 / max(noise, 1e-300)
+        self.precisions[self._at(ids)] += 1.0 / max(float(np.median(noise)), 1e-300)
         self._forget(ids)
         return values, variances
 
-    def refine(self, ids: list[Any], release: Floats, noise: float) -> None:
+    def refine(self, ids: list[Any], release: Floats, noise: float | Floats) -> None:
         """Take in a second release of the same time."""
         self._grow(ids)
         index = self._index(ids)
         self.values[index], self.variances[index] = combined(
             self.values[index], self.variances[index], release, noise
         )
-        self.precisions[self._at(ids)] += 1.0 / max(noise, 1e-300)
+        self.precisions[self._at(ids)] += 1.0 / max(float(np.median(noise)), 1e-300)
         self._look(ids, release, noise)
         if len(self.noises) < 2:
             return
-        before, last = self.noises[-2:]
-        both, less = combined(self.seen[-2], np.asarray(before), self.seen[-1], last)
+        before, last = np.reshape(self.noises[-2:], (2, 1)) * self.stretched[-2:] ** 2
+        both, less = combined(self.seen[-2], before, self.seen[-1], last)
         self.seen = np.vstack([self.seen[:-2], both[None]])  # nan: in one of them only
-        self.stretched, self.noises = self.stretched[:-1], [*self.noises[:-2], float(less)]
+        usual = float(np.median(less))
+        self.stretched = np.vstack([self.stretched[:-2], np.sqrt(less / usual)[None]])
+        self.noises = [*self.noises[:-2], usual]
+
+    def widen(self, rows: int) -> None:
+        """Make room for so many rows; nothing is known of the new ones."""
+        new = rows - len(self.values)
+        fresh = _sample((new, self.values.shape[1]), symmetric=False)
+        fresh[0] += len(self.values)
+        pad = [(0, new), (0, 0)]
+        self.values = np.pad(self.values, pad)
+        self.variances = np.pad(self.variances, pad, constant_values=math.inf)
+        self.places = np.hstack([self.places, fresh])
+        pad = [(0, 0), (0, fresh.shape[1])]
+        self.seen = np.pad(self.seen, pad, constant_values=np.nan)
+        self.stretched = np.pad(self.stretched, pad, constant_values=1.0)
+
+    def narrow(self, kept: NDArray[np.bool_]) -> None:
+        """Keep these rows."""
+        there = kept[self.places[0]]
+        self.values, self.variances = self.values[kept], self.variances[kept]
+        self.places = self.places[:, there]
+        self.places[0] = (np.cumsum(kept) - 1)[self.places[0]]
+        self.seen, self.stretched = self.seen[:, there], self.stretched[:, there]
 
     def resize(
-        self, ids: list[Any], sizes: Mapping[Any, float], unclear: float | None = None
+        self,
+        ids: list[Any],
+        sizes: Mapping[Any, float],
+        unclear: float | None = None,
+        noise: float = 0.0,
     ) -> None:
         """Tell how often items are rated by now.
 
-        If it is told how large an `unclear` size is, one that may be nothing but noise, entries
-        are larger by as much as sizes are.
+        If it is told how large an `unclear` size is, one that may be nothing, entries are larger by
+        as much as sizes are, but for what noise of this sd may have made of that.
         """
         self._grow(ids)
         before = zip(self.ids, self.sizes, strict=True)
         now = np.array([sizes.get(item, size) for item, size in before])
         if unclear is not None:
+            change = now - self.sizes
+            certain = 1.0 - (_CERTAIN * noise) ** 2 / np.maximum(change**2, 1e-300)
+            now = self.sizes + change * np.maximum(certain, 0.0)
             each = (now + unclear) / (self.sizes + unclear)
             ratio = np.outer(each, each) if self.axes == 2 else each
             self.values, self.variances = self.values * ratio, self.variances * ratio**2
@@ -136,8 +222,17 @@ class Track:
         self.sizes = now
 
     def stated(self, ids: list[Any], variances: Floats) -> float:
-        """Return the variance to state for a release of these items: the mean, without new ones."""
-        return float(np.mean(variances, where=self.old(ids, variances.shape)))
+        """Return the variance to state for a release of these items, new ones left out.
+
+        It is the mean, or of a matrix that of the row with most noise: where noise is uneven, its
+        largest eigenvalue is about that of a matrix that has so much everywhere.
+        """
+        old = self.old(ids, variances.shape)
+        if self.axes < 2:
+            return float(np.mean(variances, where=old))
+        rows = old.any(axis=1)
+        each = np.mean(variances[rows], axis=1, where=old[rows])
+        return float(each @ each / each.sum())
 
     def old(self, ids: list[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
         """Return which entries are of items that were in about as many releases as any of these."""
@@ -152,7 +247,7 @@ class Track:
 
         Each size is taken plus the average: an item that is hardly rated may become popular.
         """
-        if not self.axes:
+        if not self.axes or self.frame.get("even"):
             return np.ones(self.values.shape)
         sizes: Floats = self.sizes + self.sizes.mean()
         if self.axes == 2:
@@ -162,14 +257,17 @@ class Track:
         rows = np.maximum(self.values.sum(axis=-1, keepdims=True), 0.0)
         return np.asarray((rows + rows.mean()) * sizes)
 
-    def _look(self, ids: list[Any], release: Floats, noise: float) -> None:
+    def _look(self, ids: list[Any], release: Floats, noise: float | Floats) -> None:
         """Keep a sample of a release, to tell the drift by; a symmetric one has half the noise."""
-        every = np.full(self.values.shape, np.nan)
+        every, uneven = np.full(self.values.shape, np.nan), np.ones(self.values.shape)
+        usual = float(np.median(noise))
         every[self._index(ids)] = release
-        row = every.ravel()[self._places_now()] * (math.sqrt(2.0) if self.axes == 2 else 1.0)
+        uneven[self._index(ids)] = np.sqrt(noise / usual) if usual else 1.0
+        sample = self._places_now()
+        row = every.ravel()[sample] * (math.sqrt(2.0) if self.axes == 2 else 1.0)
         self.seen = np.vstack([self.seen, row[None]])[-MOST_SEEN:]
-        self.stretched = np.vstack([self.stretched, np.ones((1, row.size))])[-MOST_SEEN:]
-        self.noises = [*self.noises, noise][-MOST_SEEN:]
+        self.stretched = np.vstack([self.stretched, uneven.ravel()[sample][None]])[-MOST_SEEN:]
+        self.noises = [*self.noises, usual][-MOST_SEEN:]
 
     def _places_now(self) -> NDArray[np.int64]:
         """Return where the sampled entries are: they are kept as positions along the axes."""
@@ -300,6 +398,16 @@ class Memory:
         }
         self.drawn: list[Drawn] = []
 
+    def start(self, name: str, track: Track) -> Track:
+        """Begin a kind, or begin it anew."""
+        self.tracks.pop(_BEFORE + name, None)
+        self.tracks[name] = track
+        return track
+
+    def before(self, name: str) -> Track | None:
+        """Return what was known before a break that the last release may have been."""
+        return self.tracks.get(_BEFORE + name)
+
     def drew(
         self,
         name: str,
@@ -312,6 +420,24 @@ class Memory:
         """Note a release of this refit, in case another one is written meanwhile."""
         self.drawn.append(Drawn(name, axes, dict(frame), list(ids), each.copy(), noise))
 
+    def add(
+        self, name: str, ids: list[Any], release: Floats, noise: float | Floats
+    ) -> tuple[Floats, Floats]:
+        """Take a release into its track; return what is known by now, and its variances.
+
+        A release that no drift so far explains may be of an odd week, or the first one after people
+        have changed. Nobody can tell yet, so nothing older is used with it; the next release tells
+        which of the two it goes with, and the other one is dropped.
+        """
+        track, before = self.tracks[name], self.tracks.pop(_BEFORE + name, None)
+        if before is not None:
+            one, other = (each.misfit(ids, release, noise) for each in (before, track))
+            track = self.tracks[name] = before if one.likely > other.likely else track
+        elif len(track.noises) >= _BREAK and track.misfit(ids, release, noise).odd:
+            self.tracks[_BEFORE + name] = track
+            track = self.tracks[name] = track.anew()
+        return track.add(ids, release, noise)
+
     @property
     def settings(self) -> dict[str, Any]:
         """What all refits that are combined must have in common; empty if there were none."""
@@ -320,7 +446,8 @@ class Memory:
     @property
     def kept(self) -> float:
         """How much of all that was known of items is left after the drift: the least of a kind."""
-        return min((each.kept for each in self.tracks.values()), default=1.0)
+        now = (each.kept for name, each in self.tracks.items() if not name.startswith(_BEFORE))
+        return min(now, default=1.0)
 
     def to_bytes(self) -> dict[str, bytes]:
         """Return what a book has to hold."""
