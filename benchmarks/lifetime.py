@@ -23,7 +23,7 @@ import tacit
 from tacit.book import splits
 from tacit.book.splits import planned_refits
 from tacit.evaluation import evaluate, rank, user_mean_accuracy
-from tacit.fitting import memory
+from tacit.fitting import track
 
 LIFETIME, DELTA = 1.0, 1e-6
 STARS = (1.0, 5.0)
@@ -264,11 +264,11 @@ def main() -> None:
     parser.add_argument("--split", default="first")
     parser.add_argument("--first", type=float, default=splits.FIRST_SHARE, help="of split first")
     parser.add_argument("--family", choices=FAMILIES, default="tastes")
-    parser.add_argument("--lag", type=float, default=memory._LAG, help="how much lag counts")
+    parser.add_argument("--lag", type=float, default=track._LAG, help="how much lag counts")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1])
     parser.add_argument("--show", type=int, nargs="*", default=[1, 4, 10, 26, 52])
     options = parser.parse_args()
-    memory._LAG, splits.FIRST_SHARE = options.lag, options.first
+    track._LAG, splits.FIRST_SHARE = options.lag, options.first
     if options.ratings:
         path, low, high = options.ratings
         stars, every = (float(low), float(high)), []

@@ -18,7 +18,8 @@ from tacit.book.store import Store
 from tacit.fitting import refit as refit_module
 from tacit.fitting import remembering as remembering_module
 from tacit.fitting.joining import joined
-from tacit.fitting.memory import Memory, Track
+from tacit.fitting.memory import Memory
+from tacit.fitting.track import Track
 from tests.conftest import ratings_for
 
 COST = PrivacyBudget(0.1)

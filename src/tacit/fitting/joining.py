@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import TacitWarning
-from tacit.fitting.memory import Drawn, Memory, Track
+from tacit.fitting.memory import Drawn, Memory
+from tacit.fitting.track import Track
 from tacit.fitting.turning import turn_between, turned
 
 __all__ = ["joined", "turn_track"]

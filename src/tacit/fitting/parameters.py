@@ -29,7 +29,8 @@ from tacit.estimation.latent import (
     known,
     newton_step,
 )
-from tacit.fitting.memory import Memory, Track
+from tacit.fitting.memory import Memory
+from tacit.fitting.track import Track
 
 __all__ = ["Parameters"]
 

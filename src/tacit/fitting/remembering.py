@@ -23,7 +23,8 @@ from tacit.accounting.release import Release, ReleaseKind
 from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
 from tacit.estimation.popularity import follow_popularity, popularity_level
 from tacit.fitting.joining import turn_track
-from tacit.fitting.memory import Memory, Track
+from tacit.fitting.memory import Memory
+from tacit.fitting.track import Track
 from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.statistic import Statistic
 from tacit.trusted.statistics import ItemCounts
