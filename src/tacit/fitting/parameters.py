@@ -144,15 +144,17 @@ class Parameters:
         start, moment = self._start, self._choice.moment
         factors, prior = self._tracks[_FACTORS], self._tracks[_PRIOR]
         rank = start.factors.shape[1]
+        self._prune(rank)
         for track in (factors, prior):
             if rank > len(track.values):
                 track.widen(rank)
         values, variances = factors.aged(self._ids)
-        weights = 1.0 / variances.mean(axis=0)
         size, own = len(values), prior.now(self._ids)
         old = np.linalg.solve(moment, self._choice.factors.T @ own[0].T)
+        self._prior = np.asarray(old, dtype=np.float64), own[1].min(axis=1) / factors.left
         pad = [(0, 0), (0, size - rank)]
         here, there = np.pad(start.factors, pad), np.pad(start.prior, pad)
+        weights = 1.0 / variances.mean(axis=0)
         cross = here.T @ (weights[:, None] * values.T) + there.T @ moment @ old
         left, _, right = np.linalg.svd(cross[1:, 1:])
         turn = np.eye(size)
@@ -160,23 +162,15 @@ class Parameters:
         self._start = start._replace(
             factors=np.ascontiguousarray(here @ turn), prior=np.ascontiguousarray(there @ turn)
         )
-        noise = own[1].min(axis=1) / factors.left
-        self._prior = np.asarray(old, dtype=np.float64), noise
-        self._prune(values, variances)
 
-    def _prune(self, values: Floats, variances: Floats) -> None:
-        """Drop factors that noise may have made, and that the start does not have."""
-        energy = np.sum(values**2 / variances, axis=1)
-        real = energy > values.shape[1] + _CHANCE * math.sqrt(2.0 * values.shape[1])
-        here = np.any(self._start.factors != 0.0, axis=0) | np.any(self._start.prior != 0.0, axis=0)
-        kept = real | here
-        kept[0] = True
-        if kept.all():
-            return
-        for name in (_FACTORS, _PRIOR):
-            self._tracks[name].narrow(kept)
-        self._start = self._start._replace(
-            factors=np.ascontiguousarray(self._start.factors[:, kept]),
-            prior=np.ascontiguousarray(self._start.prior[:, kept]),
-        )
-        self._prior = self._prior[0][:, kept], self._prior[1][kept]
+    def _prune(self, rank: int) -> None:
+        """Drop factors that noise may have made, as long as the start has fewer of them."""
+        values, variances = self._tracks[_FACTORS].aged(self._ids)
+        energy = np.mean(values**2 / variances, axis=1)
+        energy[0] = math.inf
+        least = np.argsort(energy)[: max(len(values) - rank, 0)]
+        kept = np.ones(len(values), dtype=bool)
+        kept[least] = energy[least] > 1.0 + _CHANCE * math.sqrt(2.0 / values.shape[1])
+        if not kept.all():
+            self._tracks[_FACTORS].narrow(kept)
+            self._tracks[_PRIOR].narrow(kept)
