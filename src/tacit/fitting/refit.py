@@ -35,6 +35,7 @@ from tacit.models import Model
 __all__ = ["Refit", "refit"]
 
 _FORESEEN = 1.0  # refits: classes of people are told apart that will be legible after so many
+_PLANNED = "their costs and number were planned, not chosen by what they released"
 _RELEASES = (LatentFactors, Moments)
 
 
@@ -88,7 +89,9 @@ class Refit:
             rule = self.algorithm.run(mechanism, known)
             memory.about["spent"] = together
             self.reservation.memory = self._remember(memory, earlier, mine)
-            return replace(Outcome.of(rule, self.algorithm, planned), earlier=earlier)
+            outcome = Outcome.of(rule, self.algorithm, planned)
+            public = {**outcome.public, **({"earlier refits": _PLANNED} if earlier else {})}
+            return replace(outcome, public=public, earlier=earlier)
 
         return run
 
