@@ -29,7 +29,7 @@ class Drawn:
     frame: dict[str, Any]
     ids: list[Any]
     values: Floats
-    noise: float
+    noise: float | Floats
 
 
 class Memory:
@@ -69,7 +69,7 @@ class Memory:
         frame: dict[str, Any],
         ids: list[Any],
         each: Floats,
-        noise: float,
+        noise: float | Floats,
     ) -> None:
         """Note a release of this refit, in case another one is written meanwhile."""
         self.drawn.append(Drawn(name, axes, dict(frame), list(ids), each.copy(), noise))
@@ -99,8 +99,16 @@ class Memory:
 
     @property
     def kept(self) -> float:
-        """How much of all that was known of items is left after the drift: the least of a kind."""
-        now = (each.kept for name, each in self.tracks.items() if not name.startswith(_BEFORE))
+        """How much of all that was known of pairs of items is left after the drift.
+
+        How legible matrices are decides on how a budget is divided. Popularity is known best, and
+        so its drift is seen soonest; it says little of how far tastes have drifted.
+        """
+        now = (
+            each.kept
+            for name, each in self.tracks.items()
+            if each.axes == 2 and not name.startswith(_BEFORE)
+        )
         return min(now, default=1.0)
 
     def to_bytes(self) -> dict[str, bytes]:

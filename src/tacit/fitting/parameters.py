@@ -46,7 +46,9 @@ class Parameters:
 
     def __init__(self, memory: Memory, ids: Sequence[Any]) -> None:
         """Read what is remembered; what is measured is added to the same memory."""
-        self._tracks, self._ids, self._rounds = memory.tracks, list(ids), 0
+        self._memory, self._ids, self._rounds = memory, list(ids), 0
+        self._tracks = memory.tracks
+        self._frame = {**_EVEN, "began": memory.about.get("began")}
         self._prior: tuple[Floats, Floats]
 
     def begin(
@@ -124,7 +126,8 @@ class Parameters:
     def _add(self, name: str, values: Floats, noise: Floats) -> None:
         """Take in a measurement; those of one fit are of the same time."""
         if name not in self._tracks:
-            self._tracks[name] = Track.start(1, dict(_EVEN), self._ids, values.shape)
+            self._tracks[name] = Track.start(1, self._frame, self._ids, values.shape)
+        self._memory.drew(name, 1, self._tracks[name].frame, self._ids, values, noise)
         if self._rounds:
             self._tracks[name].refine(self._ids, values, noise)
         else:
@@ -134,7 +137,7 @@ class Parameters:
         """Remember A = H W, and the noise of each column."""
         prior, noise = self._prior
         found = (self._choice.weights @ prior).T
-        track = Track.start(1, dict(_EVEN), self._ids, found.shape)
+        track = Track.start(1, self._frame, self._ids, found.shape)
         track.values = np.ascontiguousarray(found)
         track.variances = np.repeat(noise[:, None], len(self._ids), axis=1)
         self._tracks[_PRIOR] = track
