@@ -99,16 +99,8 @@ class Memory:
 
     @property
     def kept(self) -> float:
-        """How much of all that was known of pairs of items is left after the drift.
-
-        How legible matrices are decides on how a budget is divided. Popularity is known best, and
-        so its drift is seen soonest; it says little of how far tastes have drifted.
-        """
-        now = (
-            each.kept
-            for name, each in self.tracks.items()
-            if each.axes == 2 and not name.startswith(_BEFORE)
-        )
+        """How much of all that was known of items is left after the drift: the least of a kind."""
+        now = (each.kept for name, each in self.tracks.items() if not name.startswith(_BEFORE))
         return min(now, default=1.0)
 
     def to_bytes(self) -> dict[str, bytes]:
