@@ -21,6 +21,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
 TEXT = (
     "compiling loops for this machine, which takes up to a minute; it happens once for each method "
     "and each kind of request"
