@@ -142,7 +142,8 @@ def _put_nearest(_typing: Any, integers: Any, vector: Any, _index: Any, _factor:
         rint = cgutils.get_or_insert_function(builder.module, kind, "llvm.rint.v8f64")
         nearest = builder.call(rint, [builder.fmul(given, many)])
         whole = nearest
-        if isinstance(to, types.Integer):
+        integers = isinstance(to, types.Integer)
+        if integers:
             whole = builder.fptosi(nearest, ir.VectorType(ir.IntType(to.bitwidth), 8))
         elif to == types.float32:
             whole = builder.fptrunc(nearest, ir.VectorType(ir.FloatType(), 8))
