@@ -22,8 +22,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NOWHERE", "TEXT", "forget_changed", "listen", "tell_again", "tell_with"]
-
 TEXT = (
     "compiling loops for this machine, which takes up to a minute; it happens once for each method "
     "and each kind of request"

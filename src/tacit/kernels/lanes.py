@@ -19,20 +19,6 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, overload, register_model
 
-__all__ = [
-    "at_items",
-    "dot",
-    "four",
-    "larger",
-    "load",
-    "parts",
-    "put_rounded",
-    "rounded",
-    "smaller",
-    "store",
-    "two_dots",
-]
-
 _FOUR = ir.VectorType(ir.DoubleType(), 4)
 _EIGHT = ir.VectorType(ir.DoubleType(), 8)
 _NOTHING = ir.Constant(_FOUR, ir.Undefined)

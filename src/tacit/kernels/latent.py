@@ -48,14 +48,6 @@ from tacit.kernels.solving import (
 )
 from tacit.kernels.tiles import WIDE, tiled
 
-__all__ = [
-    "LatentArrays",
-    "expected_equations",
-    "expected_gradient",
-    "factor_moments",
-    "posterior_means",
-]
-
 
 class LatentArrays(NamedTuple):
     """The published numbers of the model; offsets are with the rows.

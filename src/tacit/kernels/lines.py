@@ -16,24 +16,6 @@ from numba.extending import intrinsic, models, register_model
 from tacit.kernels.counting import without_counting
 from tacit.kernels.tiles import WIDE
 
-__all__ = [
-    "BATCH",
-    "add_outer",
-    "add_units",
-    "clear_line",
-    "combine",
-    "copy_line",
-    "filled_by_four",
-    "line_dot",
-    "put_multiples",
-    "put_terms",
-    "scale_line",
-    "squared_length",
-    "subtract_lines",
-    "sum_at_items",
-    "zeros",
-]
-
 BATCH = 4  # rows of integers whose outer products are added together
 _LINE = ir.VectorType(ir.FloatType(), WIDE)
 _NOTHING = ir.Constant(_LINE, ir.Undefined)

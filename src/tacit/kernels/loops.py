@@ -16,8 +16,6 @@ from tacit.kernels.residuals import advance, covariance, energy, moments, produc
 from tacit.kernels.rows import choose, row_means_and_scales
 from tacit.kernels.user_moments import user_moments
 
-__all__ = ["LOOPS", "Loops"]
-
 Loop = Callable[..., Any]
 
 

@@ -13,10 +13,8 @@ from tacit.kernels.loops import Loops
 from tacit.trusted.local_state import RankOneStep
 from tacit.trusted.quantise import product_quanta
 from tacit.trusted.rows import RowBounds
-from tacit.trusted.statistic import Adder, Integers, outer_product
+from tacit.trusted.statistic import Adder, outer_product
 from tacit.trusted.statistics.residual import ResidualStatistic
-
-__all__ = ["ResidualCovariance"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +54,6 @@ class ResidualCovariance(ResidualStatistic):
         """
         loop = loops.co_occurrences if self.bounds.binarise else loops.covariance
         return partial(loop, *local, product_quanta(self.bound, unit), self._places())
-
-    def finish(self, total: Integers) -> Integers:
-        """Mirror the upper triangle, which is all that the loop writes."""
-        return total + np.triu(total, 1).T
 
     def _places(self) -> NDArray[np.int32]:
         """Return where each item is in the matrix, -1 where it is not."""
