@@ -76,13 +76,13 @@ class Items(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What the releases tell: G = [tau 1, F], each item's variance left, and what F misses of it."""
+    """What the releases tell: G = [tau 1, F], and the variance that is left of each item."""
 
     spreads: Spreads
     items: Items
     factors: Floats
     noise: Floats
-    doubt: Floats
+    doubt: Floats  # of F: what it misses is a part of the noise
 
 
 _Share = Annotated[float, Range(0, 0.3, "(]")]
@@ -213,7 +213,7 @@ class Moments(Validated):
         if before_moment is not None:
             before_moment(items.rated, spreads.users)
         if self._by_pairs:
-            few = alone(items.rated) if alone is not None else None
+            few = alone and alone(items.rated)
             found = self._by_matrix(mechanism, items, spreads, noise_model, second_look, few)
         else:
             found = self._by_products(mechanism, items, spreads, noise_model)

@@ -33,8 +33,6 @@ from tacit.estimation.latent import (
 from tacit.fitting.memory import Memory
 from tacit.fitting.track import Track
 
-__all__ = ["Parameters"]
-
 Floats = NDArray[np.float64]
 _MEANS, _FACTORS, _PRIOR = "item means", "item factors", "prior from choice"
 _EVEN = {"even": True}  # entries drift alike, however often items are rated
