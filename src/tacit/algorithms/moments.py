@@ -276,8 +276,7 @@ class Moments(Validated):
 
         first = look(MOMENT)
         factors, own = self._from_matrix(first, rated, spreads, noise_model)
-        more = second_look(factors.loadings.shape[1]) if second_look else None
-        if more is not None:
+        if more := second_look and second_look(factors.loadings.shape[1]):
             both = averaged(first, look(more))
             factors, own = self._from_matrix(both, rated, spreads, noise_model)
         return of_all_items(factors, own, known, items.rated)
