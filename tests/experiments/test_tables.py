@@ -10,9 +10,9 @@ from tests.support.small_experiment import TEXT, small, synthetic_row
 from tacit.reporting.figures import draw
 from tacit.reporting.leading import leading_sentences
 from tacit.reporting.tables import csv_text, markdown_text
-from tacit.research.experiments import parse_experiment
 from tacit.research.experiments.guides import BOUNDS, slope
 from tacit.research.experiments.jobs import Job, cells_of
+from tacit.research.experiments.reading import parse_experiment
 from tacit.research.experiments.summary import points_of
 
 Rows = dict[str, dict[str, Any]]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tacit._validate import Count, Range, Seed, Validated
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.release import Release, ReleaseKind
-from tacit.algorithms.base import Facts
+from tacit.algorithms.base import Choice, Facts, Looked
 from tacit.algorithms.latent_shares import (
     NOTHING,
     Shares,
@@ -45,8 +45,6 @@ from tacit.trusted import statistics
 from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import any_vector, outer_product
-
-__all__ = ["LatentFactors"]
 
 Floats = NDArray[np.float64]
 Step = Literal["auto", "gradient", "equations"]
@@ -253,24 +251,43 @@ class LatentFactors(Validated):
         """Follow gradients for all that the model has: F, m and W."""
         rated, moment = state.learned.items.rated, self._choice_moment(state)
         measured, doubt = [], state.learned.items.doubt
+        if facts.earlier is not None:
+            choice = Choice(
+                state.weights, state.choice.second_moment(state.users)[0], moment, rated
+            )
+            begun = facts.earlier.begin(state.estimate, state.spread, choice, doubt)
+            state = state._replace(estimate=begun[0], spread=begun[1])
         for number in _upto(self._rounds(facts)):
-            release, clip = self._step_release(facts, number), self._gradient_clip(state)
-            weight = clip * math.sqrt(_FOR_CHOICE / (np.trace(moment) * self._norm(state)))
-            statistic = statistics.ExpectedGradient(
-                self._bounds(state), self._model(state), clip * math.sqrt(1.0 + _FOR_CHOICE), weight
-            )
-            noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
-            gradient, of_prior = np.split(mechanism.release(release, statistic), [facts.n_items])
-            step = newton_step(state.estimate, gradient, noise_sd, rated, state.spread)
-            measured.append(moved(state.estimate, step))
-            prior, spread = choice_step(
-                state.estimate, of_prior[:, :-1] / weight, noise_sd / weight, moment, rated
-            )
-            estimate, doubt = gradient_step(state.estimate, step, rated.weights, doubt)
-            estimate = estimate._replace(prior=prior)
+            looked = self._gradient(mechanism, facts, state, number)
+            if facts.earlier is not None:
+                estimate, spread, every = facts.earlier.measured(
+                    state.estimate, state.spread, looked
+                )
+                measured = [every]
+            else:
+                step = newton_step(
+                    state.estimate, looked.items, looked.items_noise, rated, state.spread
+                )
+                measured.append(moved(state.estimate, step))
+                prior, spread = choice_step(
+                    state.estimate, looked.prior, looked.prior_noise, moment, rated
+                )
+                estimate, doubt = gradient_step(state.estimate, step, rated.weights, doubt)
+                estimate = estimate._replace(prior=prior)
             state = state._replace(estimate=estimate, spread=spread)
-        every = from_gradients(measured, state.learned.items.effects)
-        return state._replace(measured=every)
+        return state._replace(measured=from_gradients(measured, state.learned.items.effects))
+
+    def _gradient(self, mechanism: Mechanism, facts: Facts, state: _State, number: int) -> Looked:
+        """Release the gradient at what is known so far."""
+        release, clip = self._step_release(facts, number), self._gradient_clip(state)
+        norm = np.trace(self._choice_moment(state)) * self._norm(state)
+        weight = clip * math.sqrt(_FOR_CHOICE / norm)
+        statistic = statistics.ExpectedGradient(
+            self._bounds(state), self._model(state), clip * math.sqrt(1.0 + _FOR_CHOICE), weight
+        )
+        noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
+        items, prior = np.split(mechanism.release(release, statistic), [facts.n_items])
+        return Looked(items, noise_sd, prior[:, :-1] / weight, noise_sd / weight)
 
     def _by_equations(self, mechanism: Mechanism, facts: Facts, state: _State) -> _State:
         """Solve the M-step in every round, and regress on choice before it and at the end."""

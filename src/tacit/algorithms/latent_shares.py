@@ -6,8 +6,6 @@ from typing import NamedTuple
 from tacit.algorithms.base import Facts
 from tacit.estimation.cooccurrence import CoRatings
 
-__all__ = ["NOTHING", "Shares", "by_density", "shares_of", "with_choices", "without_covariance"]
-
 _USERS = 50_000  # what shares are for where the number of users is protected
 _FEW = 40.0  # of users x mu / sqrt(items): half of what matrices hold can be read
 _MUCH = 1000.0  # where rounds are worth half of what they can be

@@ -40,11 +40,6 @@ from tacit.trusted.statistics import (
     product_sensitivity,
 )
 
-__all__ = [
-    "HEADROOM", "MOMENT", "MOST_LOST", "WIDE_HEADROOM", "Items", "Learned", "Moments", "Spreads",
-    "spreads_from",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 
 _SPREADS, _WEIGHTS, _EFFECTS = (
@@ -245,11 +240,12 @@ class Moments(Validated):
         noise_sd = mechanism.noise_sd(_WEIGHTS)
         edges = self._strata(noise_sd, facts, spreads.users)
         counts = mechanism.release(_WEIGHTS, ItemCounts(facts.n_items, edges))
+        noise_sd = mechanism.noise_sd(_WEIGHTS)  # with a memory it may have become more
         rated = co_ratings(np.atleast_2d(counts), noise_sd, edges, spreads.users)
         overall = np.full(facts.n_items, spreads.overall)
         statistic = RowSums(self._residuals(overall, spreads, WIDE_HEADROOM))
-        noise_sd = mechanism.noise_sd(_EFFECTS, statistic.sensitivity)
         effects = mechanism.release(_EFFECTS, statistic)
+        noise_sd = mechanism.noise_sd(_EFFECTS, statistic.sensitivity)
         variances = (noise_sd**2 + spreads.rating * spreads.users * rated.shares) / rated.weights**2
         measured, fine = effects / rated.weights, 0.005 * facts.width
         found = drawn_to_popularity(measured, variances, rated.weights, fine)
@@ -270,8 +266,8 @@ class Moments(Validated):
         statistic = ResidualCovariance(bounds, (), bounds.norm, known)
 
         def look(release: Release) -> tuple[Floats, float]:
-            noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
-            return mechanism.release(release, statistic), noise_sd
+            found = mechanism.release(release, statistic)
+            return found, mechanism.noise_sd(release, statistic.sensitivity)
 
         first = look(MOMENT)
         factors, own = self._from_matrix(first, known, items, spreads, noise_model)

@@ -14,15 +14,6 @@ from numpy.typing import NDArray
 from tacit.estimation.popularity import popularity, positive
 from tacit.estimation.spiked_covariance import NoiseModel, factors_of_matrix
 
-__all__ = [
-    "ChoiceFactors",
-    "centred",
-    "choice_factors",
-    "choice_noise_model",
-    "possible_total",
-    "projection_weights",
-]
-
 Floats = NDArray[np.float64]
 
 _WIDTH = 5.0  # makes 1/4 what a factor's entries typically are (estimation.spiked_covariance)

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from tacit.estimation.empirical_bayes import shrunk
 
-__all__ = ["CoRatings", "activity_strata", "co_ratings"]
-
 Floats = NDArray[np.float64]
 
 

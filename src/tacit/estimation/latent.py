@@ -14,22 +14,6 @@ from numpy.typing import NDArray
 from tacit.estimation.cooccurrence import CoRatings
 from tacit.estimation.empirical_bayes import drawn_to_popularity, shrunk
 
-__all__ = [
-    "FactorMoments",
-    "LatentEstimate",
-    "choice_step",
-    "equations_step",
-    "expected_norm",
-    "from_choice",
-    "gradient_step",
-    "initial_variances",
-    "known",
-    "newton_step",
-    "padded",
-    "prior_step",
-    "rescaled",
-]
-
 Floats = NDArray[np.float64]
 
 _FINE = 1e-4  # differences of loadings that do not matter, in half ranges

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.kernels.alike import co_occurrences
 from tacit.kernels.factors import factor_gradient
 from tacit.kernels.filled import descend, map_rows, quantise_rows
 from tacit.kernels.holdout import add_losses
@@ -14,8 +15,6 @@ from tacit.kernels.norms import count_norms
 from tacit.kernels.residuals import advance, covariance, energy, moments, product
 from tacit.kernels.rows import choose, row_means_and_scales
 from tacit.kernels.user_moments import user_moments
-
-__all__ = ["LOOPS", "Loops"]
 
 Loop = Callable[..., Any]
 
@@ -34,6 +33,7 @@ class Loops:
     map_rows: Loop
     quantise_rows: Loop
     covariance: Loop
+    co_occurrences: Loop
     product: Loop
     energy: Loop
     moments: Loop
@@ -58,6 +58,7 @@ LOOPS = Loops(
     map_rows=map_rows,
     quantise_rows=quantise_rows,
     covariance=covariance,
+    co_occurrences=co_occurrences,
     product=product,
     energy=energy,
     moments=moments,

@@ -9,19 +9,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = [
-    "RowArrays",
-    "RowLimits",
-    "choose",
-    "clipped",
-    "kept_lengths",
-    "longest_row",
-    "priorities",
-    "row_means_and_scales",
-    "row_weight",
-    "rows_hold",
-]
-
 
 class RowArrays(NamedTuple):
     """A user-by-item matrix in CSR form, what is public about items, and each user's own numbers.

@@ -19,22 +19,6 @@ from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = [
-    "BROAD",
-    "TALL",
-    "WIDE",
-    "add_products",
-    "add_whole_products",
-    "multiply",
-    "panels_of",
-    "put_product",
-    "put_squared",
-    "room_for_whole",
-    "subtract_products",
-    "subtract_solved",
-    "tiled",
-]
-
 TALL, WIDE, BROAD = 8, 16, 32  # rows of a tile; columns of one of a matrix, and of one of panels
 _TALL_WHOLE, _WIDE_WHOLE = (8, 16) if "+avx512f" in get_host_cpu_features() else (4, 8)
 _DEEP = 64  # so many rows of whole numbers stay in the cache while they are multiplied

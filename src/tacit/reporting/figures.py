@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw"]
-
 _COLUMNS = 3
 _PANEL = (3.6, 3.0)
 _ALONE = (6.4, 4.2)

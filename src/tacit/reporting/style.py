@@ -6,8 +6,6 @@ from typing import Any, Final
 from tacit.reporting.drawing import INK, QUIET
 from tacit.research.experiments.spec import Experiment, MethodChoice
 
-__all__ = ["Line", "lines_of", "nth_line"]
-
 # The colours of Okabe and Ito, without their yellow, which is too pale for a line.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5C99", "#8C6D31")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

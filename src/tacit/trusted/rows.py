@@ -19,8 +19,6 @@ from tacit.kernels.loops import LOOPS, Loops
 from tacit.kernels.rows import RowArrays, RowLimits, rows_hold
 from tacit.trusted.described import Described
 
-__all__ = ["LONGEST_ROW", "MapUsers", "RowBounds", "Rows", "Run", "all_ratings"]
-
 LONGEST_ROW = 1 << 23
 """Rows of more ratings are refused: margins for rounding cover rows of up to this length."""
 

@@ -19,8 +19,6 @@ from tacit.research.experiments.spec import (
     smaller,
 )
 
-__all__ = ["REVISIONS", "SCHEMA", "Cell", "Job", "cells_of"]
-
 SCHEMA: Final = 1
 """Of a stored row; a change of what rows mean raises it, and everything is computed anew."""
 
