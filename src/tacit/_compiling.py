@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import FunctionType
 
 TEXT = (
     "compiling loops for this machine, which takes up to a minute; it happens once for each method "
@@ -96,9 +96,9 @@ def _kept_in(sources: Path) -> Path:
     """Return the folder where numba keeps what it compiles of the files of a folder."""
     import numba
 
-    found: dict[str, Any] = {}
-    exec(compile("def probe(): pass", min(sources.glob("*.py")), "exec"), found)  # noqa: S102
-    return Path(str(numba.njit(cache=True)(found["probe"]).stats.cache_path))
+    code = _probe.__code__.replace(co_filename=str(min(sources.glob("*.py"))))
+    probe = numba.njit(cache=True)(FunctionType(code, {}))
+    return Path(str(probe.stats.cache_path))
 
 
 def forget_changed(sources: Path, kept: Path) -> None:

@@ -56,8 +56,8 @@ BOUNDS = (
         "the quantiser does not count the last numbers of a vector",
         "one rating by itself is as long as it likes",
         (Edit("kernels/lanes.py", "put_rounded",
-              "a += last * last",
-              "a += 0.0 * last"),),
+              "total += last * last",
+              "total += 0.0 * last"),),
         ("tests/privacy/test_quantise.py::test_the_bound_holds_for_any_vector_and_any_factor",),
     ),
     Mutant(

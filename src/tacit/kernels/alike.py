@@ -7,13 +7,8 @@ counted at once. Whether numbers are the same is looked at, user by user, and wh
 her row as in any other sum (kernels.outer): the integers are the same.
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
 from numba import njit
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
 from tacit.kernels.counting import without_counting
 from tacit.kernels.outer import add_batches, batches_for, put_row
@@ -21,54 +16,13 @@ from tacit.kernels.quantise import clip_factor, quantise
 from tacit.kernels.residuals import _residual, _scratch
 from tacit.kernels.row_steps import item_table
 from tacit.kernels.rows import longest_row
-
-__all__ = ["co_occurrences"]
+from tacit.kernels.tiles import COLUMNS, count_pairs
 
 _USERS = 64  # bits of a word
 _WORDS = 8  # of users that are counted together
 _FEWEST = 32  # users with as many ratings, or counting is not worth it
 _SPARSE = 20  # nor for rows of less than one in so many places
 _MOST = 1 << 22  # words of all groups
-_LANES, _VECTORS = 8, 8
-_COLUMNS = _LANES * _VECTORS  # of a tile
-
-
-@intrinsic
-def _count_pairs(
-    _typing: Any, counts: Any, words: Any, _start: Any, _stop: Any, _place: Any, _column: Any
-) -> Any:  # fmt: skip
-    """Write how many bits words[w, place] & words[w, column + k] have, start <= w < stop."""
-    kind, narrow = ir.VectorType(ir.IntType(64), _LANES), ir.IntType(32)
-    nothing, zeros = ir.Constant(kind, ir.Undefined), ir.Constant(kind, [0] * _LANES)
-    first = ir.Constant(ir.VectorType(narrow, _LANES), [0] * _LANES)
-    counting = ir.FunctionType(kind, [kind])
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out, bits = (
-            context.make_array(signature.args[k])(context, builder, arguments[k]) for k in range(2)
-        )
-        start, stop, place, column = arguments[2:]
-        ctpop = cgutils.get_or_insert_function(builder.module, counting, "llvm.ctpop.v8i64")
-        width = builder.extract_value(bits.shape, 1)
-        steps = [column.type(k * _LANES) for k in range(_VECTORS)]
-        tile = [cgutils.alloca_once_value(builder, zeros) for _ in steps]
-        with cgutils.for_range(builder, stop, start) as loop:
-            begin = builder.mul(loop.index, width)
-            word = builder.load(builder.gep(bits.data, [builder.add(begin, place)]))
-            one = builder.insert_element(nothing, word, ir.Constant(narrow, 0))
-            many = builder.shuffle_vector(one, nothing, first)
-            begin = builder.add(begin, column)
-            for step, held in zip(steps, tile, strict=True):
-                at = builder.gep(bits.data, [builder.add(begin, step)])
-                line = builder.load(builder.bitcast(at, kind.as_pointer()), align=8)
-                both = builder.call(ctpop, [builder.and_(many, line)])
-                builder.store(builder.add(builder.load(held), both), held)
-        for step, held in zip(steps, tile, strict=True):
-            at = builder.bitcast(builder.gep(out.data, [step]), kind.as_pointer())
-            builder.store(builder.load(held), at, align=8)
-        return context.get_dummy_value()
-
-    return types.none(counts, words, *[types.intp] * 4), codegen
 
 
 @njit(cache=True, nogil=True)
@@ -100,10 +54,10 @@ def _all_are(units, size, unit):
 def _add_counted(words, group, unit, counts, total):
     """Add unit^2 at every pair of places of a group's users, and clear its words."""
     squared, start = unit * unit, group * _WORDS
-    for column in range(0, len(total), _COLUMNS):
-        end = min(column + _COLUMNS, len(total))
+    for column in range(0, len(total), COLUMNS):
+        end = min(column + COLUMNS, len(total))
         for place in range(end):
-            _count_pairs(counts, words, start, start + _WORDS, place, column)
+            count_pairs(counts, words, start, start + _WORDS, place, column)
             for k in range(max(column, place), end):
                 total[place, k] += squared * counts[k - column]
     for w in range(start, start + _WORDS):
@@ -118,8 +72,8 @@ def co_occurrences(rows, fitted, step, quanta, places, lo, hi, total):
     table = item_table(rows.offsets, step.direction, step.direction)
     batches = batches_for(scratch[3].size, len(total), quanta.most_squared)
     groups, count = _groups_for(rows.indptr, lo, hi, len(total))
-    width = -(-len(total) // _COLUMNS) * _COLUMNS
-    words, counts = np.zeros((count * _WORDS, width), np.int64), np.empty(_COLUMNS, np.int64)
+    width = -(-len(total) // COLUMNS) * COLUMNS
+    words, counts = np.zeros((count * _WORDS, width), np.int64), np.empty(COLUMNS, np.int64)
     waiting, shared = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     counted = groups, words, counts, waiting, shared
     _add_all(rows, table, fitted, step, quanta, places, lo, hi, scratch, batches, counted, total)

@@ -141,13 +141,13 @@ def _put_nearest(_typing: Any, integers: Any, vector: Any, _index: Any, _factor:
         kind = ir.FunctionType(_EIGHT, [_EIGHT])
         rint = cgutils.get_or_insert_function(builder.module, kind, "llvm.rint.v8f64")
         nearest = builder.call(rint, [builder.fmul(given, many)])
-        whole = nearest
+        whole, bits = nearest, to.bitwidth
         if isinstance(to, types.Integer):
-            whole = builder.fptosi(nearest, ir.VectorType(ir.IntType(to.bitwidth), 8))
+            whole = builder.fptosi(nearest, ir.VectorType(ir.IntType(bits), 8))
         elif to == types.float32:
             whole = builder.fptrunc(nearest, ir.VectorType(ir.FloatType(), 8))
         at = _pointer(builder, written, arguments[2], 8)
-        builder.store(whole, at, align=to.bitwidth // 8)
+        builder.store(whole, at, align=bits // 8)
         return nearest
 
     return _eight(integers, vector, types.intp, types.float64), codegen

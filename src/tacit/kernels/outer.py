@@ -11,26 +11,18 @@ every sum is exact. It has 32 rows or more, or rows are not taken to be long: so
 and single precision holds a row's numbers, which have at most 24 bits.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import njit
-from numba.core import cgutils, types
-from numba.core.codegen import get_host_cpu_features
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from tacit.kernels.counting import without_counting
-
-__all__ = ["BATCH", "Batches", "add_batches", "batches_for", "put_row"]
+from tacit.kernels.tiles import COLUMNS, put_combination
 
 BATCH = 1 << 14  # numbers of short rows that are added together
 _MOST, _FEWEST = 256, 32  # long rows that are added together
 _EXACT = 2**53
-_LANES = 8
-_VECTORS = 8 if "+avx512f" in get_host_cpu_features() else 4
-_COLUMNS = _LANES * _VECTORS  # of a tile
 
 
 class Batches(NamedTuple):
@@ -73,7 +65,7 @@ def batches_for(longest, n_places, most_squared):
     rows, long_from = min(_MOST, _EXACT // max(most_squared, 1)), n_places // 16 + 30
     if rows < _FEWEST or longest < long_from:
         rows, long_from = 0, longest + 1
-    tiles, room, most = -(-n_places // _COLUMNS), BATCH + 2 * longest, rows * min(longest, n_places)
+    tiles, room, most = -(-n_places // COLUMNS), BATCH + 2 * longest, rows * min(longest, n_places)
     return Batches(
         np.zeros(3, dtype=np.int64),
         np.empty(room, dtype=np.int64),
@@ -81,61 +73,20 @@ def batches_for(longest, n_places, most_squared):
         np.empty(room, dtype=np.uint32),
         np.empty(room, dtype=np.uint32),
         np.empty(n_places + 1, dtype=np.int64),
-        np.zeros((tiles * rows, _COLUMNS), dtype=np.float32),
+        np.zeros((tiles * rows, COLUMNS), dtype=np.float32),
         np.empty(most, dtype=np.uint32),
         np.empty(most, dtype=np.uint32),
         np.empty(most, dtype=np.uint32),
         np.empty(most),
-        np.empty(_COLUMNS),
+        np.empty(COLUMNS),
         (rows, long_from),
     )
-
-
-@intrinsic
-def _put_combination(
-    _typing: Any, sums: Any, filled: Any, owners: Any, units: Any, _start: Any, _stop: Any,
-    _row: Any,
-) -> Any:  # fmt: skip
-    """Write sum_p units[p] * filled[row + owners[p]], start <= p < stop."""
-    kind = ir.VectorType(ir.DoubleType(), _LANES)
-    narrow = ir.VectorType(ir.FloatType(), _LANES)
-    nothing, zeros = ir.Constant(kind, ir.Undefined), ir.Constant(kind, [0.0] * _LANES)
-    first = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
-    fused = ir.FunctionType(kind, [kind] * 3)
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out, rows, whose, numbers = (
-            context.make_array(signature.args[k])(context, builder, arguments[k]) for k in range(4)
-        )
-        start, stop, row = arguments[4:]
-        name = f"llvm.fma.v{_LANES}f64"
-        fma = cgutils.get_or_insert_function(builder.module, fused, name)
-        steps = [row.type(k * _LANES) for k in range(_VECTORS)]
-        tile = [cgutils.alloca_once_value(builder, zeros) for _ in steps]
-        with cgutils.for_range(builder, stop, start) as loop:
-            number = builder.load(builder.gep(numbers.data, [loop.index]))
-            one = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
-            many = builder.shuffle_vector(one, nothing, first)
-            owner = builder.load(builder.gep(whose.data, [loop.index]))
-            begin = builder.mul(builder.add(builder.zext(owner, row.type), row), row.type(_COLUMNS))
-            for step, held in zip(steps, tile, strict=True):
-                at = builder.gep(rows.data, [builder.add(begin, step)])
-                line = builder.load(builder.bitcast(at, narrow.as_pointer()), align=4)
-                line = builder.fpext(line, kind)
-                builder.store(builder.call(fma, [many, line, builder.load(held)]), held)
-        for step, held in zip(steps, tile, strict=True):
-            at = builder.bitcast(builder.gep(out.data, [step]), kind.as_pointer())
-            builder.store(builder.load(held), at, align=8)
-        return context.get_dummy_value()
-
-    signature = types.none(sums, filled, owners, units, types.intp, types.intp, types.intp)
-    return signature, codegen
 
 
 @without_counting
 def _row(batches, owner, place):
     """Return which row of `filled` has a number of a long row: tile by tile, then by owner."""
-    return place // _COLUMNS * batches.limits[0] + owner
+    return place // COLUMNS * batches.limits[0] + owner
 
 
 @without_counting
@@ -172,22 +123,22 @@ def _add_long(batches, total):
     _count(places, size, first)
     for p in range(size):
         place, owner = places[p], batches.owners[p]
-        unit = batches.filled[_row(batches, owner, place), place % _COLUMNS]
+        unit = batches.filled[_row(batches, owner, place), place % COLUMNS]
         owners[first[place]], units[first[place]] = owner, unit
         first[place] += 1
-    for column in range(0, len(total), _COLUMNS):
-        stop, begin = min(column + _COLUMNS, len(total)), 0
-        row = column // _COLUMNS * batches.limits[0]
+    for column in range(0, len(total), COLUMNS):
+        stop, begin = min(column + COLUMNS, len(total)), 0
+        row = column // COLUMNS * batches.limits[0]
         for place in range(stop):
             end = first[place]
             if begin < end:
-                _put_combination(sums, batches.filled, owners, units, begin, end, row)
+                put_combination(sums, batches.filled, owners, units, begin, end, row)
                 for k in range(max(column, place), stop):
                     total[place, k] += np.int64(sums[k - column])
             begin = end
     for p in range(size):
         row = _row(batches, batches.owners[p], places[p])
-        batches.filled[row, places[p] % _COLUMNS] = 0.0
+        batches.filled[row, places[p] % COLUMNS] = 0.0
     batches.sizes[1] = batches.sizes[2] = 0
 
 
@@ -223,7 +174,7 @@ def _put_long(batches, begin, end):
     size, owner = batches.sizes[1], batches.sizes[2]
     for p in range(begin, end):
         place = batches.at[p]
-        batches.filled[_row(batches, owner, place), place % _COLUMNS] = batches.units[p]
+        batches.filled[_row(batches, owner, place), place % COLUMNS] = batches.units[p]
         batches.owners[size] = owner
         batches.places[size] = place
         size += 1
