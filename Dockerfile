@@ -1,7 +1,7 @@
 # tacit on the command line, as a user who is not root:
 #     docker build -t tacit .
 #     docker run --rm --network none -v "$PWD:/data" tacit fit train.parquet -o model.tacit --epsilon 1 --rating-range 1 5
-# It is not built in CI; docs/dependencies.md says what of it was tried.
+# It is not built in CI; docs/dependencies.md says how it was tried.
 # A fit needs no network: --network none makes sure. Files are written as user 1000; if the folder is another's, add
 # --user "$(id -u):$(id -g)".
 FROM python:3.12-slim AS build

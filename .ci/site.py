@@ -25,9 +25,13 @@ FROM_ROOT = {
 }
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 MATHS = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
+TRANSCRIPTS = {"```python\n>>>": "```pycon\n>>>", "```\n$ ": "```console\n$ "}
 STYLE = """math[display="block"] { margin: 1em 0; overflow-x: auto; }
-math { font-size: 1.06em; }
+math { font-size: 1.06em; font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math",
+  "Libertinus Math", "DejaVu Math TeX Gyre", "Noto Sans Math", math; }
 .md-typeset table:not([class]) { display: block; overflow-x: auto; }
+[data-md-copying] .gp, [data-md-copying] .go { display: none; }
+@media screen and (min-width: 45em) { .md-typeset img[src*="/front-"] { width: 49%; } }
 """
 
 
@@ -70,13 +74,16 @@ def _reference() -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Mend the links of a page: other pages by their names here, other files as plain text."""
+    """Mend the links of a page, and name its transcripts, so that their copies have no prompts."""
     uri = page.file.src_uri
     here = posixpath.dirname(FROM_ROOT.get(uri, f"docs/{uri}"))
     outside, parts = True, []
     for part in re.split(r"(^```.*?^```\s*?$)", markdown, flags=re.MULTILINE | re.DOTALL):
         outside = not part.startswith("```")
-        parts.append(LINK.sub(lambda m: _mended(m, here, uri, files), part) if outside else part)
+        mended = LINK.sub(lambda m: _mended(m, here, uri, files), part) if outside else part
+        for told, shown in TRANSCRIPTS.items():
+            mended = mended.replace(told, shown) if mended.startswith(told) else mended
+        parts.append(mended)
     return "".join(parts)
 
 

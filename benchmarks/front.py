@@ -1,6 +1,9 @@
-"""The picture of the front page: error and lists against epsilon, beside methods without privacy.
+"""The pictures of the front page: error and lists against epsilon, beside methods without privacy.
 
-    python benchmarks/front.py [--output docs/pictures/front.svg]
+    python benchmarks/front.py [--output docs/pictures]
+
+Two files, front-ratings.svg and front-lists.svg: side by side on a wide page, stacked
+on a phone. Where the reader's system is dark, so are they.
 
 It computes nothing: errors are those of docs/results/leaderboard.csv (`make leaderboard`), lists
 those of docs/results/front-lists.csv, which `python benchmarks/lists.py --draws 1 --epsilons 0.1
@@ -8,6 +11,7 @@ those of docs/results/front-lists.csv, which `python benchmarks/lists.py --draws
 """
 
 import argparse
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ import polars as pl
 from tacit.reporting.drawing import GRID, INK, QUIET, calm_style, check_matplotlib
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
+DARK = "@media (prefers-color-scheme: dark) { svg { filter: invert(0.88) } }\n"
 DASHES: tuple[Any, ...] = ("--", "-.", ":", (0, (1, 3)))
 ERRORS = {
     "automatic": "tacit, without noise",
@@ -58,10 +63,18 @@ def lists() -> tuple[dict[float, float], dict[str, float]]:
 
 
 def panel(
-    axes: Any, title: str, found: tuple[dict[float, float], dict[str, float]], corner: str
+    path: Path,
+    title: str,
+    found: tuple[dict[float, float], dict[str, float]],
+    legend: str,
+    heights: tuple[float, float] | None = None,
 ) -> None:
-    """Draw one panel: a curve of ours, and lines of the others."""
+    """Draw one picture: a curve of ours, and lines of the others."""
+    from matplotlib.figure import Figure
+
     ours, across = found
+    figure = Figure(figsize=(4.25, 3.6), layout="constrained", facecolor="white")
+    axes = figure.subplots()
     epsilons = sorted(ours)
     axes.plot(epsilons, [ours[e] for e in epsilons], color=INK, marker="o", linewidth=2.4)
     axes.lines[0].set_label("tacit: private")
@@ -73,29 +86,30 @@ def panel(
     axes.minorticks_off()
     axes.set_xlabel("epsilon: smaller is more private")
     axes.set_title(title)
-    axes.legend(frameon=False, fontsize=8.5, loc=corner, labelcolor=INK)
+    axes.legend(frameon=False, fontsize=8.5, loc=legend, labelcolor=INK)
     axes.grid(True, axis="y", color=GRID, linewidth=0.8)
+    if heights is not None:
+        axes.set_ylim(*heights)
+    drawn = StringIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
+    head, style, rest = drawn.getvalue().partition('<style type="text/css">')
+    path.write_text(head + style + DARK + rest, encoding="utf-8")
 
 
 def main() -> None:
-    """Draw both panels."""
+    """Draw both pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    place = RESULTS.parent / "pictures" / "front.svg"
-    parser.add_argument("--output", type=Path, default=place)
-    path = parser.parse_args().output
+    parser.add_argument("--output", type=Path, default=RESULTS.parent / "pictures")
+    folder = parser.parse_args().output
     check_matplotlib()
-    from matplotlib.figure import Figure
-
+    folder.mkdir(parents=True, exist_ok=True)
     with calm_style():
-        figure = Figure(figsize=(10, 3.9), layout="constrained", facecolor="white")
-        left, right = figure.subplots(1, 2)
-        title = "Error of predicted ratings (RMSE): lower is better\n73,421 people and 100 jokes"
-        panel(left, title, errors(), "center right")
-        title = "Liked items found in lists of 20: higher is better\n20,000 synthetic people"
-        panel(right, f"{title}, 400 films; lists of new people", lists(), "lower right")
-        right.set_ylim(0.0, 0.55)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
+        title = "Error of predicted ratings (RMSE): lower is better\n73,421 people, 100 jokes"
+        panel(folder / "front-ratings.svg", title, errors(), "center right")
+        title = (
+            "Liked items found in lists of 20: higher is better\n20,000 synthetic people, 400 films"
+        )
+        panel(folder / "front-lists.svg", title, lists(), "lower right", (0.0, 0.55))
 
 
 if __name__ == "__main__":

@@ -100,6 +100,7 @@ def test_it_does_not_change_and_does_not_tell() -> None:
         catalogue.public = True  # type: ignore[misc]
     assert repr(catalogue) == str(catalogue) == "Catalogue(public=False)"
     assert len(catalogue) == 1
+    assert repr(Catalogue(["tea"], ["Tea"])) == "Catalogue(1 items, titles, public=True)"
 
 
 @pytest.mark.parametrize("name", ["items.csv", "items.tsv", "items.parquet"])

@@ -1,5 +1,6 @@
 """tacit report: a page for one's own data, with what is measured marked and nothing loaded."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,6 +58,10 @@ def test_with_train_it_says_what_evaluate_says(shell: Shell, folder: Path, tmp_p
     text = " ".join(page_of(page).text)
     assert f"{found['rmse']:.4f}" in text
     assert "NOT PRIVATE" in text
+    for measure in ("ndcg", "recall", "coverage"):  # beside lists of the most popular items
+        ours, popular = (f"{100 * found[who][measure]:.1f} %" for who in ("ranking", "popularity"))
+        assert re.search(rf"{ours}\s+{popular}", text)
+    assert "Striped bars" not in text  # there is none
 
 
 def test_held_out_ratings_alone_are_folded_in(shell: Shell, folder: Path, tmp_path: Path) -> None:
@@ -135,9 +140,8 @@ def test_the_noise_of_choice_is_that_of_both_looks_and_popularity_is_no_bar() ->
     factors = np.zeros((rule.offsets.size, 3))
     factors[:, 0], factors[0, 1], factors[1, 2] = 1.0, 0.2, 0.1
     look = next(each for each in fitted.certificate.releases if "co-occurrences" in each.name)
-    public = {"number of users": "80, under replace"}
     for looks, share in (1, 1.0), (2, np.sqrt(0.5)):
-        certificate = SimpleNamespace(public=public, releases=[look] * looks)
+        certificate = SimpleNamespace(users=80, releases=[look] * looks)
         model = cast(Any, SimpleNamespace(certificate=certificate))
         bars = _choice_bars(model, replace(rule, choice_factors=factors))
         assert [bar.kept for bar in bars] == pytest.approx([0.04, 0.01])

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import tacit
-from tacit.errors import ConfigError, TacitError, TacitWarning
+from tacit.errors import ConfigError, TacitError, TacitWarning, UnknownItemsWarning
 from tacit.evaluation import evaluate, split
 from tests.conftest import ratings_for
 from tests.test_cli import RANGE, Shell, folder, shell
@@ -104,6 +104,21 @@ def test_wanted_items_may_be_a_frame() -> None:
     expected = model.predict(own, items)
     for wanted in (pl.DataFrame({"item": items}), pd.DataFrame({"movieId": items})):
         np.testing.assert_array_equal(model.predict(own, wanted), expected)
+
+
+def test_a_warning_shows_the_callers_line() -> None:
+    model, known = fitted(), fitted().catalogue.ids[0]
+    calls: list[Any] = [
+        lambda: model.recommend({"nope": 4.0}),
+        lambda: model.predict({"nope": 4.0}),
+        lambda: model.predict({known: 4.0}, [known, "nope"]),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            call()
+        (warned,) = (each for each in seen if issubclass(each.category, UnknownItemsWarning))
+        assert (warned.filename, warned.lineno) == (__file__, call.__code__.co_firstlineno)
 
 
 def test_a_user_id_is_no_persons_ratings() -> None:
@@ -504,6 +519,19 @@ def test_what_several_people_touched_is_not_one_persons() -> None:
         ("fit train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --engine store",
          "--engine store: it streams a store"),
         ("predict m.tacit --ratings my.csv --item 999", "--item 999: the catalogue"),
+        ("fit train.csv -o a.tacit --epsilon 1 --rating-range 1-5",
+         "'--rating-range' takes two numbers, such as 1 5; tacit fit --help"),
+        ("recomend m.tacit", "Did you mean 'recommend'; "),
+        ("fit train.csv ./train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5",
+         "train.csv: the file is given twice; give each once"),
+        ("card m.tacit --licence=", "--licence '': expected one line of text, such as cc-by-4.0"),
+        ("card m.tacit --title=", "--title '': expected one line of text, such as Films"),
+        ("tune train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --candidate moments "
+         "--candidate moments", "one is given twice, and each is paid for"),
+        ("split train.csv -o one.csv --test two.csv", "Without times: --by random"),
+        ("audit moments --epsilon 1 --parts some", "--parts some: expected some of sensitivity"),
+        ("data info netflix-", "did you mean 'netflix'"),
+        ("data get netflix", "tacit cannot download it, since its owner asks for a login"),
         ("recommend m.tacit --exclude items.csv", "--only, --exclude)"),
         ("export-web m.tacit -o my.csv", "--output my.csv: it is a file"),
         ("export-web m.tacit -o .", "the folder has other files, which a host would publish"),
@@ -523,7 +551,7 @@ def test_what_several_people_touched_is_not_one_persons() -> None:
          "--set rank='two': expected a whole number of at least 1, or leave it out"),
         ("fit train.csv -o a.tacit --epsilon 1 --rating-range 0.5 5 --algorithm "
          "approximate-frank-wolfe", "no privacy with budget=None (on the command line: --no-"),
-        ("info train.parquet", "longer than that of any model; give a file that `tacit fit` wrote"),
+        ("info train.parquet", "it does not begin as a model does; give a file that"),
         ("info cut.tacit", "cut short or damaged"),
         ("fit https://x.org/r.csv -o a.tacit --epsilon 1 --rating-range 1 5", "download it"),
     ],
@@ -540,6 +568,41 @@ def test_wrong_commands_are_told_what_to_type(
     code, _, err = shell(*typed.split())
     assert (code, told in err) == (2, True), err
     assert set(there.iterdir()) == before
+
+
+def test_items_that_are_not_there_are_named_once(there: Path, shell: Shell) -> None:
+    known, unknown = ("--item", "3"), ("--item", "nope", "--item", "none")
+    code, out, err = shell("predict", "m.tacit", "--ratings", "my.csv", *unknown, *known)
+    assert code == 0
+    assert "nope" not in out
+    assert (
+        err == "tacit: note: --item nope, none: not in the catalogue of this model, and left out\n"
+    )
+    code, _, err = shell("predict", "m.tacit", "--ratings", "my.csv", *unknown)
+    assert (code, err.count("nope"), err.count("\n")) == (2, 1, 1)
+
+
+def test_similar_items_that_are_all_alike_are_said_to_be(there: Path, shell: Shell) -> None:
+    """With one latent factor every item is as like another as can be, or as unlike."""
+    words = "fit train.csv -o one.tacit --no-privacy --rating-range 0.5 5 --algorithm moments --set"
+    assert shell(*words.split(), "rank=1", "--quiet")[0] == 0
+    assert "do not rely on the order" in shell("similar", "one.tacit", "3", "-n", "3")[2]
+    assert shell("similar", "one.tacit", "3", "-n", "1")[2] == ""
+
+
+def test_help_names_what_stands_after_an_option_in_words(shell: Shell) -> None:
+    """Not by types of Python, which say nothing to who does not write it."""
+    for verb in ("fit", "plan", "serve", "book new", "book plan"):
+        options = shell(*verb.split(), "--help")[1].partition("Options:")[2]
+        assert "<" not in options.replace("0<=x<=65535", "").replace("x>=", ""), verb
+    fit = shell("fit", "--help")[1]
+    for words in ("--output PATH", "--epsilon NUMBER", "--rating-range LO HI", "--threads N"):
+        assert words in fit
+    verbs = shell("--help")[1].partition("Commands:")[2]
+    assert "fit " in verbs
+    assert "..." not in verbs  # what a verb does fits on its line
+    for optional in ("serve", "book plan", "reproduce"):
+        assert "[[" not in shell(*optional.split(), "--help")[1]
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_trials_never_see_what_is_held_out(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_winner_is_fitted_to_all_ratings(many: tacit.Ratings) -> None:
-    tuned = tacit.tune(many, (GOOD, GOOD), budget=None)
+    tuned = tacit.tune(many, CANDIDATES, budget=None)
     plain = tacit.fit(many, GOOD, budget=None)
     for name, array in published(plain).items():
         assert np.array_equal(array, published(tuned)[name])

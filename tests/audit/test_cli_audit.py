@@ -261,6 +261,17 @@ def test_the_bar_is_on_stderr_and_only_where_someone_looks(
     assert "0/4" in err
 
 
+def test_a_page_names_the_method_once_and_says_which_noise_repeats() -> None:
+    """A phone has no room for the method in each row."""
+    rows = [Finding("noise", f"svd{mark} one", "y", 0.5, 1.0, True, "z") for mark in (":", ",")]
+    page = Audit("svd", None, tuple(rows)).page()
+    assert page.count(">one") == 2
+    assert "svd: one" not in page
+    assert "svd, one" not in page
+    assert "of all other parts: seed 0" in page
+    assert "Noise: seed 3." in Audit("svd", None, tuple(rows), 3).page()
+
+
 def test_what_is_not_finite_is_null_in_json_and_nothing_at_all_does_not_hold() -> None:
     odd = Finding("certificate", "x", "y", math.inf, 0.0, False, "z")
     found = Audit("x", None, (odd,))

@@ -13,10 +13,12 @@ from tests.support.small_experiment import LISTS, TEXT, small, synthetic_row
 from tacit.errors import ConfigError, DataError
 from tacit.evaluation import ExactPopularity, rank_new_users
 from tacit.reporting.tables import markdown_text
-from tacit.research.experiments import Options, parse_experiment, pool, read_experiment, reproduce
+from tacit.research.experiments import pool
 from tacit.research.experiments.jobs import Job, cells_of
 from tacit.research.experiments.pool import Crew, crew_for
 from tacit.research.experiments.preparing import prepare
+from tacit.research.experiments.reading import parse_experiment, read_experiment
+from tacit.research.experiments.reproducing import Options, reproduce
 from tacit.research.experiments.running import run_job
 from tacit.research.experiments.spec import OPEN_RATINGS, Quick
 from tacit.research.experiments.store import RunStore
@@ -53,6 +55,16 @@ def test_everything_is_computed_once(tmp_path: Path, tried: list[Job]) -> None:
     again = run(tmp_path)
     assert (again.computed, again.reused) == (0, ALL)
     assert len(tried) == ALL
+
+
+def test_one_dataset_is_run_alone_under_a_name_of_its_own(tmp_path: Path, tried: list[Job]) -> None:
+    first = run(tmp_path, datasets=("Few",))  # labels are matched in any case
+    assert first.computed == len(tried) == ALL // 2
+    assert {path.name for path in first.files} == {"small-few.csv", "small-few.md"}
+    assert "--dataset Few" in (tmp_path / "small-few.md").read_text()
+    assert run(tmp_path).reused == ALL // 2  # its runs are those of the whole
+    with pytest.raises(ConfigError, match=r"--dataset 'jester': expected one of 'few', 'tastes'"):
+        run(tmp_path, datasets=("jester",))
 
 
 def test_half_of_the_rows_deleted_is_half_computed(tmp_path: Path, tried: list[Job]) -> None:
@@ -142,6 +154,7 @@ def test_what_is_not_here_is_left_out_and_said(
     )
     with pytest.raises(DataError, match="nothing can be run: Jester 1 is left out"):
         reproduce(parse_experiment("alone", alone), Options(runs=tmp_path / "alone"))
+    assert not (tmp_path / "alone").exists()
 
 
 def test_a_file_that_nobody_named_is_left_out_and_said(

@@ -86,6 +86,15 @@ def test_logged_to_a_run(
     assert len(mlflow.pyfunc.load_model(info.model_uri).predict(FRAME)) == 10
 
 
+def test_whole_numbers_are_ratings_and_users(folder: Path) -> None:
+    """As in a frame of stars read from a file; MLflow would refuse them for `double`."""
+    loaded = mlflow.pyfunc.load_model(str(folder))
+    whole = FRAME.assign(rating=FRAME["rating"].round().astype(int))
+    expected = loaded.predict(whole.assign(rating=whole["rating"].astype(float)))
+    pd.testing.assert_frame_equal(loaded.predict(whole), expected)
+    assert set(loaded.predict(whole.assign(user=7))["user"]) == {7}
+
+
 def test_interactions_and_what_it_refuses(tmp_path: Path) -> None:
     touched = tacit.Ratings.from_arrays([1, 1, 2, 2, 3], [7, 8, 7, 9, 8], implicit=True)
     save_model(tacit.fit(touched, budget=None), tmp_path / "touched")

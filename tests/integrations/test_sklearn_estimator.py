@@ -5,6 +5,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tacit
@@ -135,6 +136,21 @@ def test_it_works_in_a_pipeline_and_keeps_names() -> None:
     pipe = make_pipeline(FunctionTransformer(), estimator(nonprivate=True))
     filled = pipe.set_output(transform="pandas").fit_transform(rows)
     assert list(filled.columns) == list(rows.columns)
+
+
+def test_a_long_frame_is_told_what_to_become_without_naming_anyone() -> None:
+    long = pd.DataFrame({"user": ["anna", "ben"], "item": ["a", "b"], "rating": [1.0, 2.0]})
+    with pytest.raises(DataError, match=r"frame\.pivot\(index='user'") as told:
+        estimator(epsilon=1).fit(long)
+    assert "anna" not in str(told.value)
+    wide = long.pivot(index="user", columns="item", values="rating")
+    assert estimator(nonprivate=True).fit(wide).transform(wide).shape == (2, 2)
+
+
+def test_there_is_no_predict_and_it_says_what_there_is() -> None:
+    assert not hasattr(estimator(), "predict")
+    with pytest.raises(AttributeError, match=r"no predict; predicted_ratings\(X\)"):
+        estimator().predict(ratings())
 
 
 def test_what_it_refuses() -> None:

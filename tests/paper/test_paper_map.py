@@ -13,7 +13,7 @@ MAP = ROOT / "docs" / "paper_map.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 QUOTED = re.compile(r"`([^`]+)`")
 CODE = re.compile(r"(tacit(?:\.\w+)*):([\w.]+)")
-TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
+TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+(?:::\w+)?)")
 NUMBERED = [
     *(f"Alg. {n}" for n in range(1, 6)),
     *(f"Eq. ({n})" for n in range(1, 19)),
@@ -36,9 +36,14 @@ def rows_of(text: str) -> list[str]:
 
 
 @cache
-def functions_in(path: Path) -> frozenset[str]:
-    tree = ast.parse(path.read_text())
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+def functions_in(path: Path) -> dict[str, ast.FunctionDef]:
+    """The functions of a file by the names that pytest takes: `test_it`, or `TestThat::test_it`."""
+    found = {}
+    for node in ast.parse(path.read_text()).body:
+        inside = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = f"{node.name}::" if isinstance(node, ast.ClassDef) else ""
+        found |= {prefix + each.name: each for each in inside if isinstance(each, ast.FunctionDef)}
+    return found
 
 
 def problem_of(reference: str) -> str | None:
@@ -95,12 +100,10 @@ def test_every_test_of_the_map_checks_something() -> None:
     assert len(named) > 60
     idle = []
     for path in sorted({path for path, _ in named}):
-        tree = ast.parse((ROOT / path).read_text())
-        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
         idle += [
-            f"{path}::{function.name}"
-            for function in functions
-            if (path, function.name) in named and not checks_something(function)
+            f"{path}::{name}"
+            for name, function in functions_in(ROOT / path).items()
+            if (path, name) in named and not checks_something(function)
         ]
     assert idle == []
 
@@ -142,6 +145,7 @@ GOOD_TEST = "`tests/paper/test_paper_map.py::test_a_wrong_row_is_noticed`"
         f"| Alg. 9 | no method | `tacit.accounting.budget:PrivacyBudget.no_such` | {GOOD_TEST} |",
         f"| Alg. 9 | no such file | {GOOD_CODE} | `tests/paper/test_nothing.py::test_it` |",
         f"| Alg. 9 | no such test | {GOOD_CODE} | `tests/paper/test_paper_map.py::test_nothing` |",
+        f"| Alg. 9 | no class | {GOOD_CODE} | `tests/test_promise.py::test_fit_and_tune_warn` |",
         f"| Alg. 9 | no test | {GOOD_CODE} | |",
         f"| Alg. 9 | no code | | {GOOD_TEST} |",
         "| Alg. 9 | neither | | |",

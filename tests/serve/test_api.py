@@ -195,6 +195,11 @@ def test_what_cannot_be_answered_is_a_422_that_repeats_no_rating(path: Path, bod
     assert "99" not in said.text
 
 
+def test_a_field_that_there_is_not_is_named(client: TestClient) -> None:
+    said = client.post("/v1/recommend", json={"rating": {"film-01": 5}})
+    assert said.json()["detail"] == "body.rating: no such field; see /openapi.json"
+
+
 @pytest.mark.parametrize("sent", [{"content": b'{"ratings": {}}'}, {"json": []}, {"json": 3}])
 def test_a_body_that_is_no_object_is_told_the_header_too(
     client: TestClient, sent: dict[str, Any]

@@ -17,6 +17,7 @@ def test_an_export_has_all_that_the_page_asks_for(tmp_path: Path) -> None:
     model = save_latent(tmp_path)
     done = CliRunner().invoke(app, ["export-web", str(model), "-o", str(tmp_path / "a" / "site")])
     assert done.exit_code == 0, done.output
+    assert f"--directory {tmp_path}" in done.output  # how to try it
     site = tmp_path / "a" / "site"
     assert (site / "model.tacit").read_bytes() == model.read_bytes()
     encoded = (site / "model.js").read_text().split('"')[1]

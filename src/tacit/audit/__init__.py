@@ -123,7 +123,7 @@ def _checked(parts: Sequence[str]) -> tuple[str, ...]:
     """Return the wanted parts in their order, or name the one that is unknown."""
     unknown = [part for part in parts if part not in PARTS]
     if unknown or not parts:
-        raise ConfigError(f"parts={list(parts)!r}: expected some of {', '.join(PARTS)}")
+        raise ConfigError(f"parts={','.join(map(str, parts))}: expected some of {', '.join(PARTS)}")
     return tuple(part for part in PARTS if part in parts)
 
 

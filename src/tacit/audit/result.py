@@ -12,8 +12,6 @@ from tacit.audit.finding import Finding
 from tacit.errors import ConfigError
 from tacit.reporting.markup import Section, escape, page, sentences, table
 
-__all__ = ["QUESTIONS", "Audit", "check_page"]
-
 _FORMAT = "tacit-audit/1"
 QUESTIONS = {
     "certificate": "Do the listed releases cost what the certificate claims? (epsilon)",
@@ -22,7 +20,8 @@ QUESTIONS = {
     "game": "Can anyone tell whether a crafted person was there? (lower bound of epsilon)",
     "membership": "Can someone who knows everyone else tell whose row it was? (advantage)",
     "reconstruction": "Can someone who knows everyone else read her ratings off? (share read)",
-    "noise": "Is the noise what the ledger says, and is there nothing in its low bits?",
+    "noise": "Is the noise what the ledger says, and is there nothing in its low bits? (deviation; "
+    "advantage)",
 }
 """What each part of an audit asks."""
 
@@ -98,7 +97,7 @@ class Audit:
         told = f"<p>{escape(self.conclusion())}</p>"
         sections = [Section("verdict", "The verdict", told, _HELD if self.holds else _NOT_HELD)]
         for part, group in groupby(self.findings, lambda finding: finding.part):
-            sections.append(_section(part, list(group)))
+            sections.append(_section(part, list(group), self.name))
         lead = f"{self._about()} An attack that fails proves nothing; one that succeeds does."
         footer = "This page loads nothing from a network."
         return page(self._title(), self._title(), lead, sections, footer, brand="tacit · audit")
@@ -112,21 +111,25 @@ class Audit:
         )
 
     def _about(self) -> str:
-        noise = "the operating system" if self.seed is None else f"seed {self.seed}"
-        return f"Synthetic people only. Noise of the game: {noise}."
+        if self.seed is not None:
+            return f"Synthetic people only. Noise: seed {self.seed}."
+        return (
+            "Synthetic people only. Noise of the game: the operating system; of all other parts: "
+            "seed 0, so that they repeat."
+        )
 
 
 _HELD = '<span class="badge">holds</span>'
 _NOT_HELD = '<span class="badge not">DOES NOT HOLD</span>'
 
 
-def _section(part: str, findings: list[Finding]) -> Section:
+def _section(part: str, findings: list[Finding], name: str) -> Section:
     """Return what one attack found: a table, and below it how it was tried."""
     intervals = any(finding.interval for finding in findings)
     heads = ["What was attacked", "Verdict", "Found", *["Interval"] * intervals, "Limit"]
     rows = [
         [
-            finding.subject,
+            finding.subject.removeprefix(f"{name}: ").removeprefix(f"{name}, "),
             "holds" if finding.holds else "FAILS",
             _measured_text(finding.measured),
             *[_interval(finding)] * intervals,

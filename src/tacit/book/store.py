@@ -15,8 +15,6 @@ from tacit._atomic import reason_of, sync_folder
 from tacit.book.events import Event, Mark, read_chain
 from tacit.errors import BookError, ConfigError
 
-__all__ = ["Store", "Writer"]
-
 _APPLICATION = 0x74616369  # "taci": tells a book from other files of SQLite
 _LARGEST = 4 << 30  # bytes of a file
 _LARGEST_CHAIN = 256 << 20  # characters of all events
@@ -67,7 +65,8 @@ class Store:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
             raise ConfigError(
-                f"{path}: the file is there already; a book is never replaced"
+                f"{path}: the file is there already, and a book is never replaced; give another "
+                "name, or go on with that book"
             ) from None
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {reason_of(error)}") from None

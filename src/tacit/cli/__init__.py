@@ -130,7 +130,7 @@ def main() -> None:
 
 def _usage(error: Any) -> str:
     """Say what is wrong with what was typed, and where examples are."""
-    message = error.format_message().rstrip(".")
+    message = error.format_message().rstrip(".?")
     for said, plain in _PLAINER.items():
         message = message.replace(said, plain)
     if "No such option: --user " in f"{message} ":
@@ -144,6 +144,7 @@ _PLAINER = {
     "as 0.5, with a decimal point",
     "Input should be a valid integer, unable to parse string as an integer": "expected a whole "
     "number such as 10000, in digits alone",
+    "requires 2 arguments": "takes two numbers, such as 1 5",
 }
 """What the parser says of numbers, and what is said instead."""
 

@@ -7,8 +7,6 @@ import typer
 
 from tacit.cli.options import AsJson, Force, ModelPath, show_json
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,
@@ -22,9 +20,10 @@ def run(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a model card from the certificate: metadata, the promise in words, how to use it.
+    """Write a model card from the certificate.
 
-    Everything in it is in the model file already. With --json: the metadata alone.
+    Metadata, the promise in words, and how to use the model. Everything in it is in the model file
+    already. With --json: the metadata alone.
     """
     from tacit._atomic import write_durably
     from tacit._outputs import Kind, Output, check_outputs

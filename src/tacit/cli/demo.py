@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
     from tacit.data.catalogue import Catalogue
     from tacit.data.ratings import Ratings
-    from tacit.evaluation import Accuracy, Calibration, Ranking
+    from tacit.evaluation import Accuracy
     from tacit.models import Model
-
-__all__ = ["run"]
+    from tacit.reporting.html import Measure
 
 
 def run(
@@ -30,7 +29,7 @@ def run(
     force: Force = False,
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
-    """Try everything on synthetic ratings: certificate, accuracy, recommendations and a report."""
+    """Try everything on synthetic ratings. Certificate, accuracy, recommendations and a report."""
     from tacit.accounting.budget import PrivacyBudget
     from tacit.accounting.promise import rounded_up
     from tacit.fitting.fit import fit
@@ -147,7 +146,7 @@ def _claim(folder: Path, files: "Iterable[Path]", force: bool) -> None:
 
 def _measured(
     model: "Model", train: "Ratings", test: "Ratings", epsilon: float
-) -> "tuple[list[tuple[str, Accuracy, bool]], list[Ranking | Calibration]]":
+) -> "tuple[list[tuple[str, Accuracy, bool]], list[Measure]]":
     """Measure the model beside what needs no model, and beside the same without noise."""
     from tacit.evaluation import evaluate, item_mean_accuracy, user_mean_accuracy
     from tacit.fitting.fit import fit
@@ -163,12 +162,13 @@ def _measured(
         return accuracies, _measures(model, train, test)
 
 
-def _measures(model: "Model", train: "Ratings", test: "Ratings") -> "list[Ranking | Calibration]":
+def _measures(model: "Model", train: "Ratings", test: "Ratings") -> "list[Measure]":
     """Measure lists, and stds where the local rule knows them, for the report."""
-    from tacit.evaluation import calibrate, rank
+    from tacit.evaluation import ExactPopularity, calibrate, rank
 
     calibrations = [calibrate(model, train, test)] if model.knows_std else []
-    return [rank(model, train, test), *calibrations]
+    lists = rank(model, train, test), rank(ExactPopularity(train), train, test)
+    return [lists, *calibrations]
 
 
 def _person(catalogue: "Catalogue") -> dict[Any, float]:

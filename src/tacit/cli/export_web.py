@@ -1,13 +1,12 @@
 """tacit export-web: the page with a model, as a folder for any static host."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tacit.cli.options import Force, ModelPath
-
-__all__ = ["run"]
 
 
 def run(
@@ -20,4 +19,7 @@ def run(
 
     sizes = export_site(model, output, force=force)
     total = sum(sizes.values())
-    typer.echo(f"wrote {output}: {len(sizes)} files, {total / 1e6:.1f} MB; serve it as it is")
+    typer.echo(
+        f"wrote {output}: {len(sizes)} files, {total / 1e6:.1f} MB, for any static host; to try it:"
+    )
+    typer.echo(f"python3 -m http.server --bind 127.0.0.1 --directory {shlex.quote(str(output))}")

@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass, fields
 from functools import wraps
 from inspect import Parameter, Signature, isclass, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand
+from typer.models import OptionInfo
 
 from tacit._atomic import reason_of
 from tacit.cli.spelling import as_typed, interrupted
@@ -25,34 +27,6 @@ if TYPE_CHECKING:
 
     from tacit.data.tables import Columns
     from tacit.models import Model, Recommendation
-
-__all__ = [
-    "INTERRUPTED",
-    "AsJson",
-    "ColumnNames",
-    "FeatureNames",
-    "Force",
-    "Implicit",
-    "ItemColumn",
-    "Layout",
-    "ModelOutput",
-    "ModelPath",
-    "OptionGroup",
-    "OwnPath",
-    "RatingRange",
-    "RatingsPaths",
-    "Settings",
-    "TitleColumn",
-    "WithExamples",
-    "WithSettings",
-    "item_table",
-    "plain_table",
-    "read_own",
-    "show_json",
-    "show_scores",
-    "show_table",
-    "spelled_out",
-]
 
 INTERRUPTED = 130  # the exit code of a command that was interrupted
 _NO_TERMINAL = 10_000  # columns, where nobody's screen has to hold them
@@ -70,7 +44,7 @@ RatingsPaths = Annotated[
     ),
 ]
 RatingRange = Annotated[
-    tuple[float, float] | None, typer.Option(help="LO HI: the public range of ratings.")
+    tuple[float, float] | None, typer.Option(help="The public range of ratings.")
 ]
 OwnPath = Annotated[
     Path | None,
@@ -114,6 +88,10 @@ Settings = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 
 
+_WORDS = {Path: "PATH", str: "TEXT", int: "N", float: "NUMBER", tuple[float, float]: "LO HI"}
+"""What stands after an option in the help, by its type."""
+
+
 class OptionGroup:
     """Options that several verbs have: a parameter of such a dataclass stands for its fields."""
 
@@ -135,9 +113,19 @@ def spelled_out(run: Callable[..., None]) -> Callable[..., None]:
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         run(**given)
 
-    named = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
+    named = [_worded(option).replace(kind=Parameter.KEYWORD_ONLY) for option in options]
     verb.__signature__ = Signature(named)  # type: ignore[attr-defined]  # what typer reads
     return verb
+
+
+def _worded(option: Parameter) -> Parameter:
+    """Let the help say FILE or NUMBER after an option, where typer would name a type of Python."""
+    kind, *notes = get_args(option.annotation)
+    kinds = [each for each in get_args(kind) or (kind,) if each is not NoneType]
+    for note in notes:
+        if isinstance(note, OptionInfo) and note.metavar is None:
+            note.metavar = _WORDS.get(kinds[0])
+    return option
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tacit.research.experiments.simulated import Simulated
     from tacit.research.theory import Case, Plan
 
-__all__ = ["run"]
-
 
 @dataclass(frozen=True)
 class Guesses(OptionGroup):
@@ -73,7 +71,7 @@ def run(
     ] = 1e-6,
     per_user: Annotated[int, typer.Option("--per-user", help="Ratings per user, on average.")] = 80,
     rating_range: Annotated[
-        tuple[float, float], typer.Option(help="LO HI: the public range of ratings.")
+        tuple[float, float], typer.Option(help="The public range of ratings.")
     ] = (-1.0, 1.0),
     neighbours: Annotated[str, typer.Option(help="replace or add_remove.")] = "replace",
     simulate: Annotated[

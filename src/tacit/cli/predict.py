@@ -1,15 +1,19 @@
 """tacit predict: predicted ratings of items, from one's own ratings."""
 
+import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.bulk import BulkOutput, Request, refuse_alone
 from tacit.cli.options import AsJson, Force, Layout, ModelPath, OwnPath, read_own, show_scores
-from tacit.errors import ConfigError
+from tacit.errors import ConfigError, UnknownItemsWarning
 
-__all__ = ["run"]
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tacit.models import Model
 
 
 def run(
@@ -47,31 +51,39 @@ def run(
         _everyone(model, request, pairs, (std, not no_clip))
         return
     refuse_alone(layout, {"--pairs": pairs is not None, "--force": force})
-    import polars as pl
-
     from tacit.models import Recommendation, load
 
     found = load(model)
-    wanted = pl.Series("item", item) if item else found.catalogue.ids
+    wanted = _known(found, item) if item else found.catalogue.ids
     own = read_own(ratings, layout, implicit=found.implicit)
     stds = None
     if std:
         scores, stds = found.predict(own, wanted, return_std=True, clip=not no_clip)
     else:
         scores = found.predict(own, wanted, clip=not no_clip)
-    positions = found.catalogue.positions(wanted)
-    if item and not (positions >= 0).any():
-        raise ConfigError(
-            f"--item {item[0]}: the catalogue of this model does not have it; give ids as in "
-            "`tacit recommend`"
-        )
     rows = [
         Recommendation(found.catalogue.ids[int(at)], found.catalogue.title(int(at)), float(score))
-        for at, score in zip(positions, scores, strict=True)
-        if at >= 0
+        for at, score in zip(found.catalogue.positions(wanted), scores, strict=True)
     ]
-    known = None if stds is None else stds[positions >= 0].tolist()
-    show_scores(found, rows, as_json, "predictions", known)
+    show_scores(found, rows, as_json, "predictions", None if stds is None else stds.tolist())
+
+
+def _known(model: "Model", items: list[str]) -> "pl.Series":
+    """Return the items that the catalogue has; name the others, and refuse if there are no more."""
+    import polars as pl
+
+    wanted = pl.Series("item", items)
+    there = pl.Series(model.catalogue.positions(wanted) >= 0)
+    unknown = ", ".join(wanted.filter(~there))
+    if not there.any():
+        raise ConfigError(
+            f"--item {unknown}: the catalogue of this model does not have it; give ids as in "
+            "`tacit recommend`"
+        )
+    if unknown:
+        message = f"--item {unknown}: not in the catalogue of this model, and left out"
+        warnings.warn(message, UnknownItemsWarning, stacklevel=1)
+    return wanted.filter(there)
 
 
 def _check_bulk(output: Path, pairs: Path | None, others: dict[str, Any]) -> None:

@@ -10,8 +10,6 @@ from tacit.cli.making import Making, Paid, algorithm_of
 from tacit.cli.options import ModelOutput, RatingsPaths, Settings
 from tacit.cli.sources import Given, Source, Where
 
-__all__ = ["run"]
-
 
 def run(
     ratings: RatingsPaths,
@@ -32,7 +30,10 @@ def run(
     making: Making,
     where: Where,
 ) -> None:
-    """Refit: combine what is released now with earlier refits of the book. Writes a model file."""
+    """Fit again, together with the earlier refits of a book. Writes a model file.
+
+    What is released now is combined with what earlier refits released.
+    """
     from tacit.accounting.budget import PrivacyBudget
     from tacit.book import Book
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.models import Model
     from tacit.reporting.html import Measure, Scored
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,
@@ -124,9 +122,11 @@ def _parts(
 
 def _lists(model: "Model", own: "Ratings", test: "Ratings") -> "list[Measure]":
     """Rank; nothing if no held-out rating is high enough to be liked."""
-    from tacit.evaluation import rank
+    from tacit.evaluation import ExactPopularity, rank
 
+    length = min(10, len(model.catalogue))
     try:
-        return [rank(model, own, test, min(10, len(model.catalogue)))]
+        popular = rank(ExactPopularity(own), own, test, length)
+        return [(rank(model, own, test, length), popular)]
     except DataError:
         return []

@@ -1,12 +1,14 @@
 """tacit similar: the items that are most like one."""
 
+import warnings
 from typing import Annotated
 
 import typer
 
 from tacit.cli.options import AsJson, ModelPath, item_table, show_json, show_table
+from tacit.errors import TacitWarning
 
-__all__ = ["run"]
+_ALIKE = 0.995  # is shown as 1.00
 
 
 def run(
@@ -30,3 +32,6 @@ def run(
     for row in rows:
         table.add_row(str(row.item), *[row.title] * titled, f"{row.similarity:.2f}")
     show_table(table)
+    if len(rows) > 1 and rows[-1].similarity >= _ALIKE:
+        message = "these items are all alike to the model, whose latent factors are too few to tell"
+        warnings.warn(f"{message} them apart: do not rely on the order", TacitWarning, stacklevel=1)

@@ -8,13 +8,12 @@ import typer
 from tacit.cli.options import AsJson, ColumnNames, Force, Implicit, show_json
 from tacit.cli.progress import Quiet, say
 from tacit.cli.synth import check_tables, write_frame
+from tacit.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tacit.data.tables import Choice
-
-__all__ = ["run"]
 
 
 def run(
@@ -44,7 +43,7 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,  # noqa: ARG001 - its callback has seen it
 ) -> None:
-    """Split ratings into two files, to fit on one and evaluate on the other.
+    """Split ratings into two files, one to fit and one to test.
 
     Columns are written as user, item, rating and time. Of pairs of user and item that would be in
     both files, only the rating to fit on is kept. Both files are people's ratings: neither is to be
@@ -75,5 +74,10 @@ def _read(paths: list[Path], wanted: "dict[str, Choice]", *, needs_time: bool) -
     from tacit.data.readers.registry import read_file
 
     optional = frozenset() if needs_time else frozenset({"time"})
-    tables = [pl.DataFrame(read_file(path, wanted, optional)) for path in paths]
+    try:
+        tables = [pl.DataFrame(read_file(path, wanted, optional)) for path in paths]
+    except DataError as error:
+        if wanted["time"] is not None or not needs_time or "time column" not in str(error):
+            raise
+        raise DataError(f"{error} Without times: --by random") from None
     return pl.concat(tables, how="diagonal_relaxed")

@@ -18,8 +18,6 @@ from tacit.data.readers.registry import read_file
 from tacit.data.tables import Choice, column_of, feature_role
 from tacit.errors import ConfigError, DataError
 
-__all__ = ["Catalogue"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Catalogue:
@@ -114,8 +112,12 @@ class Catalogue:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Say no more than whether it is public: a list taken from ratings is not to be shown."""
-        return f"Catalogue(public={self.public})"
+        """Say what a public list holds; of one taken from ratings no more than that it is."""
+        if not self.public:
+            return "Catalogue(public=False)"
+        parts = [f"{len(self):,} items"] + ["titles"] * (self.titles is not None)
+        parts += ["features"] * (self.features is not None)
+        return f"Catalogue({', '.join(parts)}, public=True)"
 
     def positions(self, ids: "pl.Series | NDArray[Any] | Sequence[Any]") -> NDArray[np.int64]:
         """Position of each id, -1 where it is not in the catalogue.

@@ -18,25 +18,6 @@ from numpy.typing import NDArray
 
 from tacit.errors import ConfigError, DataError
 
-__all__ = [
-    "KINDS",
-    "READER_ERRORS",
-    "Choice",
-    "ColumnChoice",
-    "Columns",
-    "Kind",
-    "Table",
-    "as_kind_of",
-    "column_of",
-    "feature_role",
-    "kind_of",
-    "places_of",
-    "read_frame",
-    "refusing",
-    "spelled",
-    "tells",
-]
-
 Choice = str | int | None
 """A column by name, by position, or to be guessed."""
 
@@ -51,8 +32,9 @@ _KNOWN = {
     " bookrating itemrating movierating",
     "title": "title name itemtitle itemname movietitle moviename producttitle productname"
     " booktitle label",
-    "time": "time timestamp ts date datetime ratedat createdat unixtime reviewtime unixreviewtime"
-    " eventtime eventts eventtimestamp",
+    "time": "time timestamp ts date datetime unixtime reviewtime unixreviewtime eventtime eventts"
+    " eventtimestamp ratedat createdat reviewedat purchasedat boughtat orderedat playedat watchedat"
+    " addedat",
 }
 Kind = Literal["id", "number", "text"]
 KINDS: dict[str, Kind] = {

@@ -8,8 +8,6 @@ from tacit.datasets.paths import folder_of
 from tacit.datasets.spec import Dataset, Download
 from tacit.errors import ConfigError, DataError
 
-__all__ = ["fetch"]
-
 
 def fetch(dataset: Dataset, folder: Path | None = None, *, overwrite: bool = False) -> list[Path]:
     """Download the files of a dataset, through pooch; those that are there already are kept.
@@ -38,7 +36,8 @@ def _why_not(dataset: Dataset) -> str:
     if not dataset.members:
         return "it is synthetic and needs no download"
     return (
-        f"it is not for anyone to download. Official address: {dataset.page} . "
+        "tacit cannot download it, since its owner asks for a login. "
+        f"Official address: {dataset.page} . "
         f"{dataset.how_to_get}: {folder_of(dataset)}"
     )
 

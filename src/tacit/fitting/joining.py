@@ -16,8 +16,6 @@ from tacit.fitting.memory import Drawn, Memory
 from tacit.fitting.track import Track
 from tacit.fitting.turning import turn_between, turned
 
-__all__ = ["joined", "turn_track"]
-
 _COMMON = 0.5  # of the items must be the same for factors to be compared
 
 

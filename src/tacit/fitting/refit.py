@@ -32,8 +32,6 @@ from tacit.fitting.provenance import given_settings
 from tacit.fitting.remembering import Remembering
 from tacit.models import Model
 
-__all__ = ["Refit", "refit"]
-
 _FORESEEN = 1.0  # refits: classes of people are told apart that will be legible after so many
 _PLANNED = "their costs and number were planned, not chosen by what they released"
 _RELEASES = (LatentFactors, Moments)
@@ -181,8 +179,8 @@ def _chosen(algorithm: Algorithm | None, implicit: bool) -> Algorithm:
     if not isinstance(chosen, _RELEASES) or getattr(chosen, "eigen", "auto") == "block":
         raise ConfigError(
             f"algorithm={chosen.name}: a refit combines releases of a fixed form, as LatentFactors "
-            "and Moments (but for eigen='block') make them; use fit(..., book=...), which pays for "
-            "each fit by itself"
+            "and Moments (but for eigen='block') make them; fit(..., book=...) pays for each fit "
+            "by itself (on the command line: tacit fit --book)"
         )
     check_kind(chosen, implicit)
     return chosen

@@ -20,6 +20,7 @@ try:
     import pandas as pd
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
+    from mlflow.types.schema import AnyType
 except ImportError:
     raise MissingPackage("tacit.integrations.mlflow", "MLflow", "mlflow") from None
 
@@ -102,10 +103,11 @@ def _parts(model: Model, folder: Path) -> dict[str, Any]:
 def _signature(model: Model) -> ModelSignature:
     """Say which columns go in and come out."""
     ids = "long" if model.catalogue.ids.dtype.is_integer() else "string"
-    columns = [ColSpec("string", "user", required=False), ColSpec(ids, "item")]
+    # "double" would refuse whole numbers, and MLflow's message would quote the frame
+    columns = [ColSpec(AnyType(), "user", required=False), ColSpec(ids, "item")]
     if not model.implicit:
-        columns.append(ColSpec("double", "rating"))
-    answers = {"user": "string", "item": ids, "title": "string", "score": "double", "rank": "long"}
+        columns.append(ColSpec(AnyType(), "rating"))
+    answers = {"user": AnyType(), "item": ids, "title": "string", "score": "double", "rank": "long"}
     made = [ColSpec(kind, name, required=name != "user") for name, kind in answers.items()]
     params = ParamSchema([ParamSpec("n", "long", _LENGTH)])
     return ModelSignature(Schema(columns), Schema(made), params)

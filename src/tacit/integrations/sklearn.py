@@ -6,7 +6,7 @@ unit of privacy. What is missing is NaN in a dense array, and not stored in a sp
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from tacit.accounting.budget import PrivacyBudget, epsilon_of
 from tacit.algorithms import Algorithm
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
-from tacit.errors import ConfigError, MissingPackage, UnpaidFitsWarning
+from tacit.errors import ConfigError, DataError, MissingPackage, UnpaidFitsWarning
 from tacit.fitting.fit import fit
 from tacit.integrations._adapting import budget_asked, model_bytes, model_from_bytes
 from tacit.models import Model
@@ -31,6 +31,11 @@ __all__ = ["PrivateRecommender"]
 
 Floats = NDArray[np.float64]
 _HIDDEN = 5  # `score` hides every fifth rating of a row
+_LONG = (
+    "X: it has text; expected a matrix of ratings, a row for each user and a column for each item, "
+    "NaN where there is none. A frame of user, item and rating becomes one with frame.pivot(index="
+    "'user', columns='item', values='rating')"
+)
 
 
 @dataclass
@@ -146,6 +151,14 @@ class PrivateRecommender(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         errors = found - self._within(whole.data[hidden])
         return -float(np.sqrt(np.mean(errors**2))) if errors.size else float("nan")
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say what there is in place of `predict`."""
+            told = "; predicted_ratings(X) returns those of every item" if name == "predict" else ""
+            said = f"PrivateRecommender has no {name}{told}"
+            raise AttributeError(said, name=name, obj=self)
+
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a model."""
         return hasattr(self, "model_")
@@ -206,16 +219,21 @@ class PrivateRecommender(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return the ratings in X as a sparse matrix, which may hold zeros."""
         if not reset:
             check_is_fitted(self)
-        found = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-            ensure_min_features=2 if reset else 1,
-        )
+        try:
+            found = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+                ensure_min_samples=2 if reset else 1,
+                ensure_min_features=2 if reset else 1,
+            )
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise DataError(_LONG) from None  # numpy quotes what it cannot convert: someone's id
         if isinstance(found, np.ndarray):
             people, items = np.nonzero(~np.isnan(found))
             return _matrix(found[people, items], people, items, found.shape)

@@ -42,8 +42,6 @@ from tacit.models.digest import BLANK, check_digest, sealed
 from tacit.models.model import Model
 from tacit.models.registry import rule_of_kind
 
-__all__ = ["load", "save"]
-
 _FORMAT = "tacit-model/2"
 _WITHOUT_DIGEST = "tacit-model/1"
 _LARGEST = 8 * 2**30
@@ -115,7 +113,7 @@ def _check_size(path: Path) -> None:
         raise ModelFileError("it is text; give a file that `tacit fit` wrote (.tacit)")
     if int.from_bytes(first, "little") > _LARGEST_HEADER:
         raise ModelFileError(
-            "its header is longer than that of any model; give a file that `tacit fit` wrote"
+            "it does not begin as a model does; give a file that `tacit fit` wrote (.tacit)"
         )
 
 

@@ -13,8 +13,6 @@ from tacit.data.tables import tells
 from tacit.errors import DataError, UnknownItemsWarning
 from tacit.models.rules import OwnRows
 
-__all__ = ["item_column", "known_positions", "own_interactions", "own_row", "wanted_positions"]
-
 _FORMS = "a dict {item: rating}, a frame with columns item and rating, or (items, ratings)"
 _PLAIN_FORMS = "a list of items, a frame with a column item, or a dict {item: 1}"
 
@@ -25,7 +23,7 @@ def own_row(own: Any, catalogue: Catalogue, rating_range: tuple[float, float]) -
     values = _checked(ratings, rating_range)
     if len(items) != values.size:
         raise DataError(f"own_ratings: {len(items)} items, {values.size} ratings; expected pairs")
-    positions = known_positions(items, catalogue, "own ratings")
+    positions = known_positions(items, catalogue, "own ratings", level=5)
     known = positions >= 0
     positions, values = positions[known], values[known]
     order = np.argsort(positions, kind="stable")
@@ -39,7 +37,7 @@ def own_row(own: Any, catalogue: Catalogue, rating_range: tuple[float, float]) -
 
 def own_interactions(own: Any, catalogue: Catalogue) -> OwnRows:
     """Return the items one person touched as a row of ones; a repeated one counts once."""
-    positions = known_positions(_touched(own), catalogue, "own interactions")
+    positions = known_positions(_touched(own), catalogue, "own interactions", level=5)
     known = np.unique(positions[positions >= 0])
     indptr = np.array([0, known.size], dtype=np.int64)
     return OwnRows(indptr, known.astype(np.uint32), np.ones(known.size, np.float32))
@@ -79,7 +77,7 @@ def item_column(given: Any) -> Any:
 def wanted_positions(items: Any, catalogue: Catalogue) -> NDArray[np.int64]:
     """Return positions of a list, or of a frame's item column; -1 where unknown, with a warning."""
     column = item_column(items)
-    return known_positions(items if column is None else column, catalogue, "wanted items", level=5)
+    return known_positions(items if column is None else column, catalogue, "wanted items")
 
 
 def known_positions(

@@ -8,9 +8,8 @@ from typing import Any
 from tacit.accounting.certificate import Certificate
 from tacit.accounting.ledger import Entry
 from tacit.accounting.promise import rounded_down, rounded_up, shown
+from tacit.errors import ConfigError
 from tacit.models import Model
-
-__all__ = ["MARK", "metadata", "model_card"]
 
 MARK = "<!-- model card of tacit -->"
 _TAGS = ["recommender-system", "collaborative-filtering", "tacit"]
@@ -21,8 +20,8 @@ _HOLDS_NOT = "**The certificate does not hold:**"
 def metadata(model: Model, licence: str | None = None) -> dict[str, Any]:
     """Return what stands at the head of a card: for machines, as model hubs read it."""
     found: dict[str, Any] = {"library_name": "tacit"}
-    if licence:
-        found["license"] = licence
+    if licence is not None:
+        found["license"] = _one_line("licence", licence, "cc-by-4.0")
     found["tags"] = _TAGS + (_PRIVATE_TAGS if model.private else ["not-private"])
     stated = model.certificate.to_json()
     wanted = ("private", "grade", "unit", "epsilon", "delta", "neighbours", "mu", "algorithm")
@@ -38,7 +37,7 @@ def model_card(model: Model, title: str, licence: str | None = None) -> str:
     """
     parts = [
         f"---\n{_yaml(metadata(model, licence))}---\n\n{MARK}",
-        f"# {_plain(title)}",
+        f"# {_plain(_one_line('title', ' '.join(title.split()), 'Films'))}",
         _about(model),
         *_privacy(model),
         _use(model),
@@ -46,6 +45,13 @@ def model_card(model: Model, title: str, licence: str | None = None) -> str:
         *_limits(model),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _one_line(name: str, text: str, such_as: str) -> str:
+    """Return a text of the caller's, which is one line of the card."""
+    if not text.strip() or not text.isprintable():
+        raise ConfigError(f"{name}={text!r}: expected one line of text, such as {such_as}")
+    return text
 
 
 def _about(model: Model) -> str:

@@ -8,17 +8,18 @@ import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tacit._atomic import write_durably
 from tacit._outputs import Kind, Output, check_replaceable
-from tacit.accounting.promise import recomputed, rounded_down, rounded_up, shown
+from tacit.accounting.promise import EXCEPTION, recomputed, rounded_down, rounded_up, shown
 from tacit.accounting.release import ReleaseKind
 from tacit.data.catalogue import Catalogue
 from tacit.evaluation.accuracy import Accuracy
 from tacit.evaluation.calibration import Calibration
 from tacit.evaluation.new_users import Estimate, NewUserRanking
 from tacit.evaluation.ranking import Ranking
+from tacit.models import Model, Recommendation
 from tacit.reporting.markup import (
     NOT_PRIVATE,
     Section,
@@ -31,10 +32,8 @@ from tacit.reporting.markup import (
     table,
 )
 
-__all__ = ["write_report"]
-
 Scored = tuple[str, Accuracy, bool]
-Measure = Ranking | NewUserRanking | Calibration
+Measure = Ranking | tuple[Ranking, Ranking] | NewUserRanking | Calibration
 _EXCEPTION = "Not covered: "
 _RELATIONS = {
     "replace": "replace: one person’s whole list of ratings is exchanged for any other",
@@ -48,33 +47,13 @@ _UNMEASURED = (
 )
 
 
-class _Certificate(Protocol):
-    def to_json(self) -> dict[str, Any]: ...
-
-
-class _Model(Protocol):
-    @property
-    def certificate(self) -> _Certificate: ...
-    @property
-    def catalogue(self) -> Catalogue: ...
-
-
-class _Recommendation(Protocol):
-    @property
-    def title(self) -> str: ...
-    @property
-    def score(self) -> float: ...
-    @property
-    def choice(self) -> float | None: ...
-
-
 def write_report(
     path: str | PathLike[str],
     *,
-    model: _Model,
+    model: Model,
     accuracies: Sequence[Scored],
     person: Mapping[Any, float],
-    recommendations: Sequence[_Recommendation],
+    recommendations: Sequence[Recommendation],
     measures: Sequence[Measure] = (),
     more: Sequence[Section] = (),
     overwrite: bool = False,
@@ -89,7 +68,7 @@ def write_report(
             their id.
         recommendations: what the model recommends to her, best first.
         measures: how good lists of recommendations are, also for new users, and stds of
-            predictions, if measured.
+            predictions, if measured. A pair is of lists, and of lists of the most popular items.
         more: sections about the model itself, after what was measured.
         overwrite: whether a file that is no report may be replaced.
 
@@ -108,7 +87,7 @@ def write_report(
         if measured
         else Section("accuracy", "How well it predicts", _UNMEASURED),
         *more,
-        *_persons(model.catalogue, person, recommendations),
+        *_person(model.catalogue, person, recommendations),
         Section("releases", "Everything that was released", _releases(certificate)),
         Section("public", "What was taken as public", _public(certificate)),
     ]
@@ -159,19 +138,15 @@ def _figures(certificate: Mapping[str, Any]) -> str:
 def _promise(certificate: Mapping[str, Any]) -> str:
     """Give the certificate's sentences, what is covered apart from what is not."""
     told = [str(sentence) for sentence in certificate["promise"]]
-    covered = [s for s in told if not s.startswith(_EXCEPTION)]
-    rest = [s.removeprefix(_EXCEPTION) for s in told if s.startswith(_EXCEPTION)]
+    covered = [s for s in told if not s.startswith(EXCEPTION)]
+    rest = [s.removeprefix(EXCEPTION) for s in told if s.startswith(EXCEPTION)]
     parts = [sentences(covered)]
     if rest:
-        parts.append("<h3>What the promise does not cover</h3>" + sentences(map(_capital, rest)))
+        begun = (sentence[:1].upper() + sentence[1:] for sentence in rest)
+        parts.append("<h3>What the promise does not cover</h3>" + sentences(begun))
     if certificate.get("warnings"):
         parts.append("<h3>Warnings</h3>" + sentences(map(str, certificate["warnings"])))
     return "\n".join(parts)
-
-
-def _capital(sentence: str) -> str:
-    """Begin a sentence with a capital letter."""
-    return sentence[:1].upper() + sentence[1:]
 
 
 def _promise_facts(certificate: Mapping[str, Any]) -> str:
@@ -219,12 +194,14 @@ def _accuracy(accuracies: Sequence[Scored]) -> str:
         "Errors on held-out ratings, in units of the rating scale. RMSE punishes large misses."
     )
     bars = [(label, a.rmse, private) for label, a, private in accuracies]
+    striped = "Striped bars belong to ways of predicting that keep nobody’s privacy."
+    striped = "" if all(private for _, _, private in accuracies) else f" {striped}"
     return (
         '<p class="notice"><strong>NOT PRIVATE.</strong> These figures were measured on ratings '
         "that were held back, without any noise. They are for those who may see the ratings; they "
         "are not part of the model.</p>"
-        "<p>How far predictions are from what people really said: shorter bars are better. "
-        "Striped bars belong to ways of predicting that keep nobody’s privacy.</p>"
+        "<p>How far predictions are from what people really said: shorter bars are better."
+        f"{striped}</p>"
         f'<div class="pair"><div>{bar_chart("Typical error (RMSE)", bars)}</div>'
         f"<div>{table(caption, heads, rows)}</div></div>" + _counted(accuracies)
     )
@@ -247,22 +224,31 @@ def _measure(measured: Measure) -> str:
     """Show one more way in which the model was measured, below its errors."""
     if isinstance(measured, NewUserRanking):
         return _new_users(measured)
-    return _ranking(measured) if isinstance(measured, Ranking) else _calibration(measured)
+    if isinstance(measured, Calibration):
+        return _calibration(measured)
+    return _ranking(*measured) if isinstance(measured, tuple) else _ranking(measured)
 
 
-def _ranking(ranking: Ranking) -> str:
-    """Show how good lists are."""
+def _ranking(ranking: Ranking, popularity: Ranking | None = None) -> str:
+    """Show how good lists are, beside lists of the most popular items where there are any."""
     meanings = {
-        "NDCG": (ranking.ndcg, "liked items near the top; 100 % is the best order there is"),
-        "Recall": (ranking.recall, "share of someone’s liked items that is in her list"),
-        "Coverage": (ranking.coverage, "share of all items that is in anyone’s list"),
+        "ndcg": ("NDCG", "liked items near the top; 100 % is the best order there is"),
+        "recall": ("Recall", "share of someone’s liked items that is in her list"),
+        "coverage": ("Coverage", "share of all items that is in anyone’s list"),
     }
-    rows = [(name, text, _percent(value)) for name, (value, text) in meanings.items()]
+    shown = (ranking,) if popularity is None else (ranking, popularity)
+    rows = [
+        (*words, *(_percent(getattr(lists, name)) for lists in shown))
+        for name, words in meanings.items()
+    ]
     caption = (
         f"Lists of {ranking.k} for {ranking.lists:,} people. {ranking.people:,} of them have a "
         f"held-out rating of {ranking.relevant:g} or more: something that they liked."
     )
-    return "<h3>Lists of recommendations</h3>" + _measures(caption, rows)
+    if popularity is not None:
+        caption += " Beside them lists of the most popular items, counted exactly (NOT PRIVATE)."
+    heads = ("Found",) if popularity is None else ("Found", "Popular")
+    return "<h3>Lists of recommendations</h3>" + _measures(caption, rows, heads)
 
 
 def _new_users(found: NewUserRanking) -> str:
@@ -281,9 +267,12 @@ def _new_users(found: NewUserRanking) -> str:
     return "<h3>Lists for new people</h3>" + _measures(caption, rows)
 
 
-def _measures(caption: str, rows: Sequence[tuple[str, ...]]) -> str:
-    """Show measures, each with what it says."""
-    return table(caption, ("Measure", "What it says", "Found"), rows, numbers=2)
+def _measures(
+    caption: str, rows: Sequence[tuple[str, ...]], heads: tuple[str, ...] = ("Found",)
+) -> str:
+    """Show measures, each with what it says in the same cell: there is room on a phone."""
+    told = [(f"{name}: {text}", *values) for name, text, *values in rows]
+    return table(caption, ("Measure", *heads), told)
 
 
 def _interval(value: Estimate) -> str:
@@ -312,19 +301,12 @@ def _calibration(calibration: Calibration) -> str:
     return intro + table(caption, heads, rows)
 
 
-def _persons(
-    catalogue: Catalogue, own: Mapping[Any, float], recommended: Sequence[_Recommendation]
+def _person(
+    catalogue: Catalogue, own: Mapping[Any, float], recommended: Sequence[Recommendation]
 ) -> list[Section]:
-    """Show one synthetic person, if there is one."""
+    """Show what a synthetic person rated beside what she is recommended, if there is one."""
     if not own and not recommended:
         return []
-    return [Section("person", "One synthetic person", _person(catalogue, own, recommended))]
-
-
-def _person(
-    catalogue: Catalogue, own: Mapping[Any, float], recommended: Sequence[_Recommendation]
-) -> str:
-    """Show what she rated beside what she is recommended."""
     places = catalogue.positions(list(own)).tolist() if own else []
     titles = [
         catalogue.title(place) if place >= 0 else str(item)
@@ -338,11 +320,12 @@ def _person(
     left = table("Her own ratings", ("Title", "Her rating"), rated)
     heads = ("Rank", "Title", "Predicted", "Share of next choices")
     right = table("What it recommends to her", heads, ranked, name=1)
-    return (
+    told = (
         "<p>She is invented. Her recommendations can be computed on her own device from the "
         "published model and her own ratings, which need not leave it.</p>"
         f'<div class="pair"><div>{left}</div><div>{right}</div></div>'
     )
+    return [Section("person", "One synthetic person", told)]
 
 
 def _share(choice: float | None) -> str:

@@ -30,8 +30,6 @@ from tacit.serve.schemas import (
     State,
 )
 
-__all__ = ["create_app"]
-
 _WORDS = {
     400: "The request is malformed.",
     401: "The bearer token is missing or wrong.",
@@ -198,4 +196,6 @@ def _add_refusals(app: FastAPI) -> None:
         if first["loc"] == ("body",):
             return JSONResponse({"detail": _NO_OBJECT}, 422)
         where = ".".join(str(part) for part in first["loc"][:2])
+        if first["type"] == "extra_forbidden":
+            return JSONResponse({"detail": f"{where}: no such field; see /openapi.json"}, 422)
         return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422)

@@ -1,8 +1,11 @@
 """reproduce: what is missing is computed, what is there is tabled and drawn."""
 
+import json
 import os
+import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,15 +25,13 @@ from tacit.research.experiments.pool import crew_for, run_jobs
 from tacit.research.experiments.spec import OPEN_RATINGS, DatasetChoice, Experiment
 from tacit.research.experiments.store import RunStore, stored_rows
 from tacit.research.experiments.summary import points_of
-from tacit.research.experiments.timing import expected_seconds
-
-__all__ = ["Options", "Outcome", "Progress", "reproduce"]
 
 Progress = Callable[[int, int, float], None]
 """Called with (jobs done, jobs in all, seconds left)."""
 
 Rows = Mapping[str, Mapping[str, Any]]
 
+_UNKNOWN = 5.0  # seconds a job takes, while nothing like it has been seen
 _NOTHING = "nothing is stored of this experiment yet; leave --stored out to run it"
 
 
@@ -41,6 +42,7 @@ class Options:
     Attributes:
         draws: None: as many as its file says.
         quick: a small form of it, to see what comes out.
+        datasets: labels of the datasets that it is run on; empty: all that its file has.
         output: where table and figure go; None: beside the stored runs.
         runs: where stored runs are; None: their usual folder.
         retry: whether jobs that failed before are tried again.
@@ -50,6 +52,7 @@ class Options:
 
     draws: int | None = None
     quick: bool = False
+    datasets: tuple[str, ...] = ()
     output: Path | None = None
     runs: Path | None = None
     retry: bool = False
@@ -86,7 +89,7 @@ def reproduce(
     output = options.output or runs
     absent = {one.label: _absence(one) for one in experiment.datasets if _absence(one)}
     _check_files(experiment, output, options.force)
-    if options.stored:
+    if options.stored or len(absent) == len(experiment.datasets):  # nothing to compute
         before = rows = stored_rows(runs)
     else:
         _check_folder(output)  # before hours of work
@@ -127,6 +130,8 @@ def _asked(experiment: Experiment, options: Options) -> Experiment:
     """Return the experiment as the options want it."""
     if options.quick:
         experiment = experiment.made_quick()
+    if options.datasets:
+        experiment = _narrowed(experiment, options.datasets)
     if options.draws is None:
         return experiment
     tuned = any(method.grid for method in experiment.methods)
@@ -141,6 +146,17 @@ def _asked(experiment: Experiment, options: Options) -> Experiment:
     return replace(experiment, methods=methods)
 
 
+def _narrowed(experiment: Experiment, labels: Sequence[str]) -> Experiment:
+    """Return the experiment on some of its datasets, under a name of its own."""
+    known = {dataset.label.lower(): dataset for dataset in experiment.datasets}
+    for label in labels:
+        if label.lower() not in known:
+            raise ConfigError(f"--dataset {label!r}: expected one of {', '.join(map(repr, known))}")
+    datasets = tuple(one for label, one in known.items() if label in map(str.lower, labels))
+    name = "-".join([experiment.name, *(one.label.lower() for one in datasets)])
+    return replace(experiment, name=re.sub(r"[^\w-]+", "-", name).strip("-"), datasets=datasets)
+
+
 def _fewer(own: int | None, asked: int) -> int:
     return asked if own is None else min(own, asked)
 
@@ -150,6 +166,7 @@ def _command(experiment: Experiment, options: Options) -> str:
     words = ["tacit", "reproduce", experiment.file or experiment.name]
     if options.draws is not None:
         words += ["--draws", str(options.draws)]
+    words += [word for label in options.datasets for word in ("--dataset", label)]
     words += ["--quick"] * options.quick + ["--stored"] * options.stored
     for option, folder in (("--output", options.output), ("--runs", options.runs)):
         if folder is not None and not folder.is_absolute():
@@ -214,13 +231,13 @@ def _compute(
     done, total = 0, len(waiting)
     for dataset, jobs in missing:
         crew = crew_for(dataset)
-        progress(done, total, expected_seconds(waiting.values(), store.rows) / crew.workers)
+        progress(done, total, _expected_seconds(waiting.values(), store.rows) / crew.workers)
         with closing(run_jobs(dataset, jobs, crew, experiment.wall_seconds)) as rows:
             for row in rows:
                 store.add(row)
                 waiting.pop(row["key"])
                 done += 1
-                left = expected_seconds(waiting.values(), store.rows)
+                left = _expected_seconds(waiting.values(), store.rows)
                 progress(done, total, left / crew.workers)
 
 
@@ -261,3 +278,27 @@ def _write(
         files.append(output / f"{experiment.name}.{ending}")
         write_durably(files[-1], text.encode())
     return (*files, *draw(experiment, points, output))
+
+
+def _expected_seconds(jobs: Iterable[Job], rows: Rows) -> float:
+    """Return the seconds that jobs will take one after the other.
+
+    A job takes as long as those of the same dataset and method, else of the same dataset, else as
+    any.
+    """
+    seen: dict[tuple[str, ...], list[float]] = {}
+    for row in rows.values():
+        if row["seconds"]:
+            for place in _places(row["dataset"], row["algorithm"]):
+                seen.setdefault(place, []).append(row["seconds"])
+    typical = {place: statistics.fmean(seconds) for place, seconds in seen.items()}
+    total = 0.0
+    for job in jobs:
+        places = _places(json.dumps(job.facts["dataset"], sort_keys=True), job.algorithm)
+        total += next((typical[place] for place in places if place in typical), _UNKNOWN)
+    return total
+
+
+def _places(dataset: str, algorithm: str) -> tuple[tuple[str, ...], ...]:
+    """Return what a job is like, the closest first."""
+    return (dataset, algorithm), (dataset,), ()
