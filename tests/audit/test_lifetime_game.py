@@ -37,8 +37,14 @@ def test_the_refits_fit_into_the_lifetime() -> None:
     assert REFITS * EACH.mu**2 <= LIFETIME.mu**2 < 1.2 * REFITS * EACH.mu**2
 
 
+METHODS = [tacit.Moments(), tacit.LatentFactors()]  # the second one remembers gradients, too
+
+
 def log_ratio(
-    worlds: tuple[tacit.Ratings, tacit.Ratings], present: bool, patch: pytest.MonkeyPatch
+    algorithm: Any,
+    worlds: tuple[tacit.Ratings, tacit.Ratings],
+    present: bool,
+    patch: pytest.MonkeyPatch,
 ) -> float:
     """Refit a few times in one world; return how much likelier all releases are with her."""
     played, other = worlds[::-1] if present else worlds
@@ -55,7 +61,7 @@ def log_ratio(
         record = SimpleNamespace(reserved=EACH.mu**2, event=(1, "0" * 64))
         book = SimpleNamespace(terms=LIFETIME)
         place: Any = SimpleNamespace(record=record, book=book, begun=content, memory=None)
-        plan = Refit(tacit.Moments(), [], place)
+        plan = Refit(algorithm, [], place)
         others: dict[str, Any] = {"checkpoint": None, "progress": None, "strict": False}
         options = Options.checked("exact", None, None, **others)
         with patch.context() as patched, warnings.catch_warnings():
@@ -66,14 +72,14 @@ def log_ratio(
     return total
 
 
-def bound(patch: pytest.MonkeyPatch) -> float:
+def bound(algorithm: Any, patch: pytest.MonkeyPatch) -> float:
     """Play, and return a lower bound of epsilon at the lifetime's delta."""
-    subject = Target(tacit.Moments(), EACH)
+    subject = Target(algorithm, EACH)
     world = synthetic_world(subject, 0)
     pair = crafted(subject, world, seed=0, effort=QUICK)
     worlds = world.ratings(pair.after), world.ratings(pair.before)
     none, hers = (
-        np.array([log_ratio(worlds, present, patch) for _ in range(TRIALS)])
+        np.array([log_ratio(algorithm, worlds, present, patch) for _ in range(TRIALS)])
         for present in (False, True)
     )
     right = GuessCounts(int(np.sum(none > 0)), TRIALS, int(np.sum(hers > 0)), TRIALS)
@@ -81,15 +87,21 @@ def bound(patch: pytest.MonkeyPatch) -> float:
 
 
 @pytest.mark.statistical
-def test_several_refits_stay_below_the_lifetime_claim(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert bound(monkeypatch) <= LIFETIME.epsilon
+@pytest.mark.parametrize("algorithm", METHODS, ids=lambda each: each.name)
+def test_several_refits_stay_below_the_lifetime_claim(
+    algorithm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert bound(algorithm, monkeypatch) <= LIFETIME.epsilon
 
 
 @pytest.mark.statistical
-def test_with_an_eighth_of_the_noise_it_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("algorithm", METHODS, ids=lambda each: each.name)
+def test_with_an_eighth_of_the_noise_it_falls(
+    algorithm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The twin: the book says the same, and the guesser knows better."""
     draw: Callable[..., Any] = floor_normals
     monkeypatch.setattr(
         mechanism_module, "floor_normals", lambda source, size, bits: draw(source, size, bits) >> 3
     )
-    assert bound(monkeypatch) > LIFETIME.epsilon
+    assert bound(algorithm, monkeypatch) > LIFETIME.epsilon

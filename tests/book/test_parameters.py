@@ -225,6 +225,54 @@ def test_people_who_have_changed_are_followed_at_once() -> None:
     assert found[-1] < 0.35
 
 
+def of_two_kinds(jump: bool) -> tuple[Memory, Memory]:
+    """Return the memory in a week in which one kind is odd, and the other too noisy to tell."""
+    rng, ids, away = np.random.default_rng(4), list(range(200)), 20.0
+    memory = Memory({})
+    for name in ("clear", "noisy"):
+        memory.start(name, Track.start(1, {}, ids, (200,)))
+    weeks = [0.0] * 5 + [away] + [away if jump else 0.0]
+    for level in weeks:
+        before, memory = memory, Memory(memory.to_bytes())
+        for name, noise in (("clear", 1.0), ("noisy", 1e4)):
+            row = level * np.resize([1.0, -1.0], 200) + math.sqrt(noise) * rng.standard_normal(200)
+            memory.add(name, ids, row, noise)
+    return before, memory
+
+
+def test_an_odd_week_is_odd_for_what_is_released_after_it() -> None:
+    odd, after = of_two_kinds(jump=False)
+    assert odd.odd
+    assert [len(odd.tracks[name].noises) for name in ("clear", "noisy")] == [1, 1]
+    assert not after.odd
+    assert after.settled[0] is False
+    assert len(after.tracks["clear"].noises) == 6  # five before it, and this one
+    assert after.before("clear") is None is after.before("noisy")
+
+
+def test_where_people_have_changed_that_is_told_by_the_next_week() -> None:
+    """The twin."""
+    _, after = of_two_kinds(jump=True)
+    assert after.settled[0] is True
+    assert len(after.tracks["clear"].noises) == 2
+
+
+def test_an_odd_week_leaves_parameters_as_they_were_and_a_change_begins_them_anew() -> None:
+    truth, rng, memory = world(2), np.random.default_rng(7), Memory({})
+    for _ in range(3):
+        refit(memory, truth, rng, 2)
+    written = memory.to_bytes()
+    odd = Memory(written)
+    odd.odd = True
+    refit(odd, World(-truth.factors, 6.0 - truth.means), rng, 2)
+    assert odd.to_bytes() == written
+    assert not odd.drawn
+    changed = Memory(written)
+    changed.settled = [True, True, False]
+    refit(changed, truth, rng, 2)
+    assert len(changed.tracks["item means"].noises) == 1
+
+
 def test_noise_in_sizes_does_not_stretch_what_is_known() -> None:
     ids = ["a", "b"]
     track = Track.start(2, {}, ids, (2, 2))

@@ -36,6 +36,8 @@ class Memory:
     Attributes:
         about: the settings of the refits, what they have spent, and where the series began.
         drawn: what was released since it was read; it is not written.
+        odd: whether a release of this refit fits nothing that is known.
+        settled: for each kind whose last release was odd, whether people have changed.
     """
 
     def __init__(self, content: Mapping[str, bytes]) -> None:
@@ -49,6 +51,7 @@ class Memory:
             name: Track.from_bytes(each) for name, each in content.items() if name != "about"
         }
         self.drawn: list[Drawn] = []
+        self.odd, self.settled = False, list[bool]()
 
     def start(self, name: str, track: Track) -> Track:
         """Begin a kind, or begin it anew."""
@@ -78,14 +81,17 @@ class Memory:
         """Take a release into its track; return what is known by now, and its variances.
 
         A release that no drift so far explains may be of an odd week, or the first one after people
-        have changed. Nobody can tell yet, so nothing older is used with it; the next release tells
-        which of the two it goes with, and the other one is dropped.
+        have changed. Nobody can tell yet, so nothing older is used with it or with what this refit
+        releases after it; the next release of a kind tells which of the two it goes with, and the
+        other one is dropped.
         """
         track, before = self.tracks[name], self.tracks.pop(_BEFORE + name, None)
         if before is not None:
-            one, other = (each.misfit(ids, release, noise) for each in (before, track))
-            track = self.tracks[name] = before if one.likely > other.likely else track
-        elif len(track.noises) >= _BREAK and track.misfit(ids, release, noise).odd:
+            one, other = (each.misfit(ids, release, noise).likely for each in (before, track))
+            track = self.tracks[name] = before if one > other else track
+            self.settled.append(one <= other)
+        elif len(track.noises) >= _BREAK and (self.odd or track.misfit(ids, release, noise).odd):
+            self.odd = True
             self.tracks[_BEFORE + name] = track
             track = self.tracks[name] = track.anew()
         return track.add(ids, release, noise)

@@ -56,6 +56,7 @@ class Parameters:
         """Turn the start of a fit to what is remembered, and move it as far as that is known."""
         self._choice, self._start = choice, start
         self._doubt = Doubt(doubt, np.zeros_like(doubt))
+        self._settle()
         if not all(name in self._tracks for name in (_MEANS, _FACTORS, _PRIOR)):
             unknown = np.full(start.prior.shape[1], math.inf)
             self._prior = np.zeros_like(start.prior), unknown
@@ -86,6 +87,15 @@ class Parameters:
         self._keep_prior()
         self._rounds += 1
         return self._moved(chance)
+
+    def _settle(self) -> None:
+        """In an odd week use nothing older, and keep nothing; if people have changed begin anew."""
+        if self._memory.odd:
+            self._tracks = {}
+        settled = self._memory.settled
+        if 2 * sum(settled) > len(settled):
+            for name in (_MEANS, _FACTORS, _PRIOR):
+                self._tracks.pop(name, None)
 
     @property
     def _users(self) -> float:
@@ -127,7 +137,8 @@ class Parameters:
         """Take in a measurement; those of one fit are of the same time."""
         if name not in self._tracks:
             self._tracks[name] = Track.start(1, self._frame, self._ids, values.shape)
-        self._memory.drew(name, 1, self._tracks[name].frame, self._ids, values, noise)
+        if not self._memory.odd:
+            self._memory.drew(name, 1, self._tracks[name].frame, self._ids, values, noise)
         if self._rounds:
             self._tracks[name].refine(self._ids, values, noise)
         else:
