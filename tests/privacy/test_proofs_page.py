@@ -280,7 +280,7 @@ def test_the_reviewers_list_has_the_lengths_of_the_files() -> None:
             "| `src/tacit/accounting/ledger.py` | ", "| `src/tacit/accounting/ledger.py` | 9"
         )
     )
-    assert wrong_lengths(text.replace("1,930 lines in all", "1,000 lines in all"))
+    assert wrong_lengths(re.sub(r"[\d,]+ lines in all", "1,000 lines in all", text))
 
 
 @pytest.mark.parametrize("page", ["proofs.md", "threat-model.md", "reviewing.md"])
