@@ -26,7 +26,7 @@ def test_the_json_has_its_stable_keys(certificate: Certificate) -> None:
     content = certificate.to_json()
     assert {
         "format", "private", "unit", "epsilon", "delta", "neighbours", "accounting", "numerics",
-        "releases", "public", "promise", "exact_epsilon", "mu", "not_private_because",
+        "releases", "public", "users", "promise", "exact_epsilon", "mu", "not_private_because",
         "grade", "sources", "algorithm", "settings",
     } == set(content)  # fmt: skip
     for release in content["releases"]:
@@ -151,6 +151,12 @@ def test_a_certificate_that_contradicts_itself_is_refused() -> None:
     for change in ({"private": False}, {"not_private_because": ["a seed"]}):
         with pytest.raises(tacit.ModelFileError, match="contradicts itself"):
             Certificate.from_json(with_release() | change)
+
+
+@pytest.mark.parametrize("users", [-1, 2.5, "30", True])
+def test_a_number_of_users_that_is_none_is_refused(users: object) -> None:
+    with pytest.raises(tacit.ModelFileError, match="number of users"):
+        Certificate.from_json(with_release() | {"users": users})
 
 
 def test_what_has_no_budget_states_no_numbers_of_one() -> None:

@@ -26,7 +26,7 @@ ratings = tacit.Ratings.from_frame(made.train, rating_range=(0.5, 5))
 model = tacit.fit(ratings, "moments", epsilon=1.0)
 from tacit.reporting.html import write_report
 write_report("r.html", model=model, accuracies=[], person={}, recommendations=[])
-from tacit.research.experiments import read_experiment
+from tacit.research.experiments.reading import read_experiment
 read_experiment("leaderboard")
 print(tacit.__version__)
 """

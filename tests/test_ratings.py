@@ -20,7 +20,8 @@ from scipy import sparse
 from tacit import _parallel
 from tacit.data import csr
 from tacit.data.catalogue import Catalogue
-from tacit.data.ratings import Columns, Ratings
+from tacit.data.ratings import Ratings
+from tacit.data.tables import Columns
 from tacit.datasets import DATASETS, RATING_RANGES, rating_range_of
 from tacit.errors import ConfigError, DataError, PrivacyError, UnknownItemsError
 from tests.support.cases import slow

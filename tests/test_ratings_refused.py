@@ -50,7 +50,7 @@ GOOD_AS_TEXT = {"true user", "true rating", "infinite user", "broken user"}
 """What has no type in a text file, where such ids are texts like others."""
 
 
-def refused(work: Callable[[], object], expected: str) -> None:
+def assert_refused(work: Callable[[], object], expected: str) -> None:
     """A DataError with the text, and nothing of anyone in it or behind it."""
     with pytest.raises(DataError) as caught:
         work()
@@ -66,7 +66,7 @@ def refused(work: Callable[[], object], expected: str) -> None:
 def test_bad_frames_are_refused(name: str) -> None:
     rows, expected = BAD[name]
     frame = pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row")
-    refused(lambda: Ratings.from_frame(frame, rating_range=STARS), expected)
+    assert_refused(lambda: Ratings.from_frame(frame, rating_range=STARS), expected)
 
 
 @pytest.mark.parametrize("name", sorted(BAD))
@@ -74,7 +74,7 @@ def test_bad_parquet_files_are_refused(tmp_path: Path, name: str) -> None:
     rows, expected = BAD[name]
     path = tmp_path / "r.parquet"
     pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row").write_parquet(path)
-    refused(lambda: Ratings.from_file(path, rating_range=STARS), expected)
+    assert_refused(lambda: Ratings.from_file(path, rating_range=STARS), expected)
 
 
 @pytest.mark.parametrize("separator", [",", "\t", "::"])
@@ -85,7 +85,7 @@ def test_bad_text_files_are_refused(tmp_path: Path, name: str, separator: str) -
     lines = [separator.join(row) for row in [["user", "item", "rating"], *fields]]
     path = tmp_path / "r.txt"
     path.write_text("\n".join(lines))
-    refused(lambda: Ratings.from_file(path, rating_range=STARS), expected)
+    assert_refused(lambda: Ratings.from_file(path, rating_range=STARS), expected)
 
 
 @pytest.mark.parametrize("rows", [[], [["user", "item", "rating"]]])
@@ -94,20 +94,24 @@ def test_no_ratings_at_all_are_refused(tmp_path: Path, rows: list[list[str]]) ->
     with pytest.raises(DataError):
         Ratings.from_file(tmp_path / "r.csv", rating_range=STARS)
     frame = pl.DataFrame(schema={"user": pl.String, "item": pl.String, "rating": pl.Float64})
-    refused(lambda: Ratings.from_frame(frame, rating_range=STARS), "0 rows")
-    refused(lambda: Ratings.from_arrays([], [], [], rating_range=STARS), "0 rows")
+    assert_refused(lambda: Ratings.from_frame(frame, rating_range=STARS), "0 rows")
+    assert_refused(lambda: Ratings.from_arrays([], [], [], rating_range=STARS), "0 rows")
 
 
 def test_a_bad_text_in_a_numeric_column_is_not_quoted(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text("user,item,rating\n" + "1,2,3\n" * 2000 + "1,secrettea,secretmilk\n")
-    refused(lambda: Ratings.from_file(path, rating_range=STARS), "1 row with a rating that is no")
+    assert_refused(
+        lambda: Ratings.from_file(path, rating_range=STARS), "1 row with a rating that is no"
+    )
 
 
 def test_arrays_of_different_lengths_are_refused() -> None:
-    refused(lambda: Ratings.from_arrays([1, 2], [1], [1, 2], rating_range=STARS), "lengths")
-    refused(lambda: Ratings.from_arrays(np.eye(2), [1], [1], rating_range=STARS), "dimensions")
-    refused(lambda: Ratings.from_arrays("secretann", [1], [1], rating_range=STARS), "users")
+    assert_refused(lambda: Ratings.from_arrays([1, 2], [1], [1, 2], rating_range=STARS), "lengths")
+    assert_refused(
+        lambda: Ratings.from_arrays(np.eye(2), [1], [1], rating_range=STARS), "dimensions"
+    )
+    assert_refused(lambda: Ratings.from_arrays("secretann", [1], [1], rating_range=STARS), "users")
 
 
 @pytest.mark.parametrize(

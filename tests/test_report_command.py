@@ -140,9 +140,8 @@ def test_the_noise_of_choice_is_that_of_both_looks_and_popularity_is_no_bar() ->
     factors = np.zeros((rule.offsets.size, 3))
     factors[:, 0], factors[0, 1], factors[1, 2] = 1.0, 0.2, 0.1
     look = next(each for each in fitted.certificate.releases if "co-occurrences" in each.name)
-    public = {"number of users": "80, under replace"}
     for looks, share in (1, 1.0), (2, np.sqrt(0.5)):
-        certificate = SimpleNamespace(public=public, releases=[look] * looks)
+        certificate = SimpleNamespace(users=80, releases=[look] * looks)
         model = cast(Any, SimpleNamespace(certificate=certificate))
         bars = _choice_bars(model, replace(rule, choice_factors=factors))
         assert [bar.kept for bar in bars] == pytest.approx([0.04, 0.01])

@@ -14,6 +14,7 @@ from tacit import ConfigError, PrivacyBudget
 from tacit.accounting.budget import Neighbours
 from tacit.accounting.ledger import Ledger
 from tacit.algorithms import Facts, FrankWolfe
+from tacit.estimation.eigen import oja, start_block
 from tacit.research import theory
 from tacit.research.theory import Problem, every_entry, privacy_parameter, rank_one, unit_rows
 
@@ -398,6 +399,90 @@ def test_noise_turns_a_subspace_as_equation_11_says(rank: int) -> None:
         found = np.linalg.eigh(A.T @ A + (noise + noise.T) / 2)[1][:, -rank:]
         turned = float(np.linalg.norm(found @ found.T - exact @ exact.T, 2))
         assert 0.2 * bound < turned < bound
+
+
+def seen_problem(matrix: np.ndarray, seen: np.ndarray) -> Problem:
+    """The public numbers of a matrix of rank one of which some entries are seen."""
+    users, items = matrix.shape
+    norm = float(np.linalg.norm(matrix, 2))
+    count = int(seen.sum())
+    return Problem(
+        users=users, items=items, ratings=count, nuclear_norm=norm, row_norm=3.0, epsilon=1.0
+    )
+
+
+@pytest.mark.parametrize("density", [0.05, 0.3])
+def test_seen_entries_scaled_up_are_as_far_from_the_matrix_as_lemma_b_4_says(
+    density: float,
+) -> None:
+    rng, (users, items) = np.random.default_rng(0), (400, 100)
+    matrix = np.outer(rng.choice([-1.0, 1.0], users), rng.choice([-1.0, 1.0], items))
+    assert theory.incoherence(matrix, 1) == pytest.approx(1.0)
+    seen = rng.random(matrix.shape) < density
+    scaled = matrix.size / seen.sum() * seen * matrix
+    bound = theory.sampling_error(seen_problem(matrix, seen))
+    assert 0.25 * bound < np.linalg.norm(scaled - matrix, 2) < bound
+
+
+@pytest.mark.parametrize("rank", [1, 4])
+def test_seen_and_unseen_entries_differ_as_theorem_d_6_says_of_f_and_twice_f_hat(rank: int) -> None:
+    """Of a matrix that was fitted to what is seen of random signs, with entries of at most 1.
+
+    F-hat has half of the square and F the whole: with every entry seen their difference is F/2,
+    and no bound that goes to zero holds of it.
+    """
+    rng = np.random.default_rng(0)
+    target = rng.choice([-1.0, 1.0], (300, 100))
+
+    def errors(density: float) -> tuple[float, float, float]:
+        seen = rng.random(target.shape) < density
+        left, singular, right = np.linalg.svd(seen * target, full_matrices=False)
+        fitted = (left[:, :rank] * singular[:rank]) @ right[:rank]
+        fitted /= np.abs(fitted).max()
+        f_hat = float(np.sum((seen * (fitted - target)) ** 2) / (2 * seen.sum()))
+        gap = theory.generalisation_gap(seen_problem(target, seen), rank)
+        return float(np.mean((fitted - target) ** 2)), f_hat, gap
+
+    for _ in range(5):
+        f, f_hat, gap = errors(0.2)
+        assert 0.1 * gap < f - 2 * f_hat < gap
+    f, f_hat, gap = errors(1.0)
+    assert f == pytest.approx(2 * f_hat)
+    assert f - f_hat > 1.5 * gap
+
+
+@pytest.mark.parametrize("strength", [1.0, 10.0])
+@pytest.mark.parametrize("steps", [5, 20, 100])
+def test_oja_loses_what_theorem_3_3_says(strength: float, steps: int) -> None:
+    """Up to a constant; the twin: less noise than there is explains too little."""
+    rng, items, losses = np.random.default_rng(1), 50, []
+    A = rng.standard_normal((100, items))
+    W = A.T @ A
+    top = float(np.linalg.norm(W, 2))
+    noise_sd = top / (strength * math.sqrt(items))
+    for seed in range(20):
+        found = oja(
+            lambda block, _: W @ block + noise_sd * rng.standard_normal(block.shape),
+            start_block(items, 1, seed), steps, "theory", noise_sd,
+        )  # fmt: skip
+        losses.append(top - float(found[:, 0] @ W @ found[:, 0]))
+    bound = theory.oja_loss(top, theory.oja_variance(items, noise_sd), steps)
+    assert np.mean(losses) < 1.5 * bound
+    assert max(losses) < 3 * bound
+    if strength == 1:
+        assert np.mean(losses) > theory.oja_loss(
+            top, theory.oja_variance(items, noise_sd / 16), steps
+        )
+
+
+def test_sqrt_n_ratings_a_user_leave_the_learning_term_of_the_corollary_at_one() -> None:
+    """Informal Theorem 1.1 says that sqrt(n) are enough; Remark 3 asks for polylog(n) more."""
+    for users, items in ((10**4, 100), (10**9, 10**4), (10**14, 10**8)):
+        problem = rank_one(users, items, 1.0)
+        assert 1 <= theory.generalisation_error(problem).learning < 1.01
+        more = replace(problem, ratings=int(problem.ratings * math.log(items)))
+        learning = theory.generalisation_error(more).learning
+        assert learning == pytest.approx(math.log(items) ** (-2 / 3), rel=0.01)
 
 
 def walk(

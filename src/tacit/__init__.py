@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from tacit.book import Book
     from tacit.data.catalogue import Catalogue
     from tacit.data.partition import partition
-    from tacit.data.ratings import Columns, Ratings
+    from tacit.data.ratings import Ratings
     from tacit.data.store import Store
+    from tacit.data.tables import Columns
     from tacit.engines import StoreEngine, ThreadEngine
     from tacit.errors import (
         BookError,
@@ -125,9 +126,10 @@ _HOMES = {
     "tacit.fitting.fit": ("fit",),
     "tacit.fitting.refit": ("refit",),
     "tacit.models": ("Model", "Reason", "Recommendation", "SimilarItem", "load"),
-    "tacit.data.ratings": ("Columns", "Ratings"),
+    "tacit.data.ratings": ("Ratings",),
     "tacit.data.partition": ("partition",),
     "tacit.data.store": ("Store",),
+    "tacit.data.tables": ("Columns",),
     "tacit.fitting.tune": ("tune",),
 }
 _PACKAGES = ("audit", "datasets", "engines", "errors", "evaluation", "integrations")

@@ -7,8 +7,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
 
-__all__ = ["durable_file", "hold", "make_folder", "reason_of", "sync_folder", "write_durably"]
-
 _CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
@@ -88,4 +86,6 @@ def hold(path: Path) -> IO[bytes]:
 
 def reason_of(error: Exception) -> str:
     """Say why a file cannot be read or written, without its name."""
+    if isinstance(error, UnicodeError):
+        return "it is not text in UTF-8"
     return getattr(error, "strerror", None) or type(error).__name__

@@ -11,8 +11,6 @@ from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from typing import Any
 
-__all__ = ["blas_for", "blas_threads"]
-
 _LARGE = 1500  # rows; smaller matrices are factorised sooner by one thread than by two that wait
 
 _lock = Lock()

@@ -5,16 +5,22 @@ says it on stderr, and the command line in its own way. What is compiled is kept
 or in the user's cache folder where that cannot be written (numba's NUMBA_CACHE_DIR says where
 else), so that a second process does not wait. A service without any such folder keeps it in a
 temporary one of its own, and compiles anew each time.
+
+A compiled loop holds the code of the loops that it calls, also of those in other files, and numba
+compiles it anew only if its own file has changed. So all of them are forgotten if any file of the
+loops is not what it was when they were compiled: or a mended loop would not be used.
 """
 
 import atexit
+import contextlib
+import hashlib
 import logging
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-
-__all__ = ["NOWHERE", "TEXT", "listen", "tell_again", "tell_with"]
+from pathlib import Path
+from types import FunctionType
 
 TEXT = (
     "compiling loops for this machine, which takes up to a minute; it happens once for each method "
@@ -25,6 +31,9 @@ NOWHERE = (
     "compiled loops cannot be kept, and every process compiles them again: set NUMBA_CACHE_DIR to "
     "a folder that can be written"
 )
+
+_LOOPS = Path(__file__).parent / "kernels"
+_STAMP = "sources.sha256"
 
 _LOG = logging.getLogger("tacit")
 
@@ -65,6 +74,7 @@ def listen() -> None:
 
     if not _heard:
         _keep_somewhere()
+        forget_changed(_LOOPS, _kept_in(_LOOPS))
         _heard.append(Heard())
         event.register("numba:compile", _heard[0])  # type: ignore[no-untyped-call]
 
@@ -80,6 +90,31 @@ def _keep_somewhere() -> None:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
         _tell[0](NOWHERE)
+
+
+def _kept_in(sources: Path) -> Path:
+    """Return the folder where numba keeps what it compiles of the files of a folder."""
+    import numba
+
+    code = _probe.__code__.replace(co_filename=str(min(sources.glob("*.py"))))
+    probe = numba.njit(cache=True)(FunctionType(code, {}))
+    return Path(str(probe.stats.cache_path))
+
+
+def forget_changed(sources: Path, kept: Path) -> None:
+    """Remove compiled loops from `kept` if the sources are not those that its stamp is of."""
+    digest = hashlib.sha256()
+    for path in sorted(sources.glob("*.py")):
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    stamp = kept / _STAMP
+    with contextlib.suppress(OSError):
+        if stamp.exists() and stamp.read_text() == digest.hexdigest():
+            return
+    for path in [*kept.glob("*.nbi"), *kept.glob("*.nbc")]:
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # without a stamp the next process compiles anew
+        kept.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(digest.hexdigest())
 
 
 def _probe() -> None:

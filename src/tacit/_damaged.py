@@ -6,8 +6,6 @@ import zlib
 
 from safetensors import SafetensorError
 
-__all__ = ["MALFORMED", "TORN", "UNSOUND"]
-
 MALFORMED = (
     ArithmeticError,
     AttributeError,

@@ -22,8 +22,6 @@ from tacit._atomic import reason_of
 from tacit._damaged import MALFORMED
 from tacit.errors import ConfigError
 
-__all__ = ["Kind", "Output", "check_outputs", "check_replaceable", "is_of_kind"]
-
 _HEAD = 1 << 16
 _LARGEST_HEADER = 1 << 24
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from tacit._blas import blas_threads
 from tacit._resources import usable_cores
 
-__all__ = ["chunks_of", "map_chunks", "parallel_map", "spans_of", "threads_at_most"]
-
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 

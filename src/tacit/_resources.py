@@ -5,8 +5,6 @@ import os
 
 from tacit.errors import EngineError
 
-__all__ = ["check_memory", "physical_memory", "usable_cores"]
-
 
 def usable_cores() -> int:
     """Return the number of cores this process may use, which can be fewer than there are."""

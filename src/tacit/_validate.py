@@ -27,11 +27,6 @@ from typing import (
 
 from tacit.errors import ConfigError
 
-__all__ = [
-    "Count", "Positive", "Range", "Seed", "Setting", "Validated", "check", "did_you_mean", "one_of",
-    "path_of", "refuse", "settings_of",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Range:

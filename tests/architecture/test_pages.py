@@ -1,4 +1,4 @@
-"""Links to headings lead somewhere, and the glossary is in order."""
+"""Links to headings lead somewhere; the glossary is in order, and pages link its terms."""
 
 import re
 from pathlib import Path
@@ -64,3 +64,77 @@ def test_the_list_of_pages_has_them_all() -> None:
     folders = {path.parent.name + "/README.md" for path in (ROOT / "docs").glob("*/README.md")}
     assert pages | folders <= listed
     assert "](docs/README.md)" in (ROOT / "README.md").read_text()
+
+
+TERMS = (
+    "accountant",
+    "alternating least squares",
+    "certificate",
+    "checkpoint",
+    "choice factor",
+    "delta",
+    "EASE",
+    "epsilon",
+    "held-out rating",
+    "implicit feedback",
+    "incoherence",
+    "joint differential privacy",
+    "latent factor",
+    "ledger",
+    "local rule",
+    "matrix completion",
+    "missing not at random",
+    "NDCG",
+    "neighbouring relation",
+    "noisy power method",
+    "nuclear norm",
+    "Oja's method",
+    "post-processing",
+    "posterior",
+    "privacy budget",
+    "residual",
+    "ridge regression",
+    "RMSE",
+    "sensitivity",
+    "shrinkage",
+    "standard error",
+    "trust zone",
+    "user moments",
+)
+"""Terms of the glossary that are not plain words as well."""
+
+RECORDS = {
+    "architecture.md", "dependencies.md", "docs/README.md", "glossary.md", "mutants.md",
+    "mutation-testing.md", "notation.md", "paper_map.md", "proofs.md", "reviewing.md", "reviews.md",
+}  # fmt: skip
+"""Tables, and what is written for reviewers; so are decisions and results."""
+
+
+def prose(text: str) -> str:
+    """A page without code, formulas, links, titles of books, headings and heads of tables."""
+    for apart in (
+        r"^```.*?^```", r"<!--.*?-->", r"\$\$.*?\$\$", r"`[^`]*`", r"\$[^$\n]+\$",
+        r"!?\[[^\]]*\]\([^)]*\)", r"<[^>\n]*>", r"(?<![*\w])\*(?![*\s])[^*]+?\*(?!\*)",
+        r"^#.*?$", r"^\|[^\n]*\n(?=\|[-| :]+\|$)",
+    ):  # fmt: skip
+        text = re.sub(apart, " ", text, flags=re.DOTALL | re.MULTILINE)
+    return " ".join(text.split())
+
+
+def unlinked(text: str) -> list[str]:
+    """Terms that a page uses and never links to the glossary."""
+    words = prose(text)
+    used = [term for term in TERMS if re.search(rf"(?<![\w-]){term}(s|es)?(?![\w-])", words, re.I)]
+    return [term for term in used if f"glossary.md#{slug(term)})" not in text]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_terms_are_linked_where_a_page_uses_them(page: Path) -> None:
+    names = {page.name, page.relative_to(ROOT).as_posix()}
+    if not names & RECORDS and page.parent.name not in (ROOT.name, "decisions", "results"):
+        assert unlinked(page.read_text()) == []
+
+
+def test_a_term_without_a_link_is_noticed() -> None:
+    text = "`epsilon` in code; the [ledger](glossary.md#ledger), a ledger, and the posterior."
+    assert unlinked(text) == ["posterior"]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tacit.estimation.drift import combined, drift_variance
 from tacit.estimation.popularity import follow_popularity
-from tacit.fitting import memory
-from tacit.fitting.memory import Track
+from tacit.fitting import track as tracks
+from tacit.fitting.track import Track
 
 Floats = NDArray[np.float64]
 ENTRIES, MARGIN = 2000, 1.1
@@ -178,7 +178,7 @@ def test_if_lag_counted_little_more_than_noise_memory_would_be_worse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The twin: a lag that counts twice is right for the statistic, and wrong for people."""
-    monkeypatch.setattr(memory, "_LAG", 2.0)
+    monkeypatch.setattr(tracks, "_LAG", 2.0)
     known, alone = error_today(3.0)
     assert known > 1.08 * alone
 

@@ -14,8 +14,9 @@ import tacit
 from tacit.accounting.budget import epsilon_of, mu_of
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.estimation.drift import combined, drift_variance
-from tacit.fitting.memory import Memory, Track
+from tacit.fitting.memory import Memory
 from tacit.fitting.remembering import _regrouped
+from tacit.fitting.track import Track
 from tacit.trusted import mechanism as mechanism_module
 from tacit.trusted.mechanism import Mechanism
 from tests.conftest import ratings_for

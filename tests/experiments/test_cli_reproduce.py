@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 from tacit.cli import app
 from tacit.cli.reproduce import _in_lines
 from tacit.errors import ConfigError
-from tacit.research.experiments import Experiment, Options, Outcome
+from tacit.research.experiments.reproducing import Options, Outcome
+from tacit.research.experiments.spec import Experiment
 
 RUNNER = CliRunner()
 
@@ -22,7 +23,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Experiment, Options]]:
         noted.append((experiment, options))
         return Outcome((Path("a.md"),), Path("runs"), 3, 4, 1, ("Jester is left out.",))
 
-    monkeypatch.setattr("tacit.research.experiments.reproduce", stand_in)
+    monkeypatch.setattr("tacit.research.experiments.reproducing.reproduce", stand_in)
     return noted
 
 
@@ -68,7 +69,7 @@ def test_an_interruption_says_that_what_is_done_is_kept(monkeypatch: pytest.Monk
     def stopped(*_: object) -> Outcome:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tacit.research.experiments.reproduce", stopped)
+    monkeypatch.setattr("tacit.research.experiments.reproducing.reproduce", stopped)
     found = RUNNER.invoke(app, ["reproduce", "oja"])
     assert found.exit_code == 130
     assert "the same command goes on from there" in found.output

@@ -10,8 +10,8 @@ from tests.support.small_experiment import small, synthetic_row
 from tacit.accounting.budget import mu_of
 from tacit.algorithms import Moments
 from tacit.fitting.fit import automatic
-from tacit.research.experiments import parse_experiment
 from tacit.research.experiments.jobs import Job, cells_of
+from tacit.research.experiments.reading import parse_experiment
 
 JOB = Job({"synthetic": "few", "test_share": 0.01}, "svd", {"rank": 3}, 1.0, draw=2)
 

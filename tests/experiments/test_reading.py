@@ -11,8 +11,8 @@ import tacit
 from tacit.algorithms import ALGORITHMS
 from tacit.errors import ConfigError
 from tacit.fitting.fit import automatic
-from tacit.research.experiments import parse_experiment, read_experiment
 from tacit.research.experiments.paths import experiment_names
+from tacit.research.experiments.reading import parse_experiment, read_experiment
 from tacit.research.experiments.spec import multiple_of_truth, points_of_grid
 
 GOOD = """
@@ -88,7 +88,7 @@ algorithm = "user-mean"
         (changed('synthetic = "few"', 'synthetic = "few"\nusers = "x"'), "users='x'"),
         (changed('"frank-wolfe"', '"frank"'), "algorithm='frank': expected one of automatic"),
         (changed("rounds = 4", "rounds = 1"), "methods 1: rounds=1"),
-        (changed("rounds = 4", "turns = 1"), "turns: frank-wolfe has no such setting"),
+        (changed("rounds = 4", "turns = 1"), "turns=1: frank-wolfe has no such setting"),
         (changed("rank = [1, 3]", "rank = [1, 0]"), "methods 2: rank=0"),
         (changed("rank = [1, 3]", "rank = 1"), "tune.rank=1: expected a list"),
         (changed("tune = {", "tune = 3 # {"), "tune=3: expected a table of lists"),
@@ -166,6 +166,11 @@ def test_the_figures_of_the_paper_are_all_there() -> None:
         assert {dataset.test_share for dataset in found.datasets} == {0.01}
         caps = {m.settings.get("max_ratings") for m in found.methods if m.algorithm == "oja"}
         assert caps == ({None} if name == "figure-2b" else {80})
+        method = {one.label: one for one in found.methods}
+        assert {f"{one} at its best" for one in ("Frank-Wolfe", "Oja", "PGD")} <= set(method)
+        assert method["SVD after cleansing, as in 2009"].settings["cleaning"] == "mm09"
+        both = [method[one] for one in ("Private Frank-Wolfe", "Private PGD") if one in method]
+        assert len({one.grid.get("nuclear_norm") for one in both}) == 1  # the same k
 
 
 def test_the_leaderboard_has_every_algorithm() -> None:

@@ -13,10 +13,12 @@ from tests.support.small_experiment import LISTS, TEXT, small, synthetic_row
 from tacit.errors import ConfigError, DataError
 from tacit.evaluation import ExactPopularity, rank_new_users
 from tacit.reporting.tables import markdown_text
-from tacit.research.experiments import Options, parse_experiment, pool, read_experiment, reproduce
+from tacit.research.experiments import pool
 from tacit.research.experiments.jobs import Job, cells_of
 from tacit.research.experiments.pool import Crew, crew_for
 from tacit.research.experiments.preparing import prepare
+from tacit.research.experiments.reading import parse_experiment, read_experiment
+from tacit.research.experiments.reproducing import Options, reproduce
 from tacit.research.experiments.running import run_job
 from tacit.research.experiments.spec import OPEN_RATINGS, Quick
 from tacit.research.experiments.store import RunStore

@@ -1,5 +1,6 @@
 """Tables and figures from stored rows, and the sentences that say who leads."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ from tests.support.small_experiment import TEXT, small, synthetic_row
 from tacit.reporting.figures import draw
 from tacit.reporting.leading import leading_sentences
 from tacit.reporting.tables import csv_text, markdown_text
-from tacit.research.experiments import parse_experiment
 from tacit.research.experiments.guides import BOUNDS, slope
 from tacit.research.experiments.jobs import Job, cells_of
+from tacit.research.experiments.reading import parse_experiment
 from tacit.research.experiments.summary import points_of
 
 Rows = dict[str, dict[str, Any]]
@@ -110,6 +111,17 @@ def test_figures_are_written_and_not_empty(rows: Rows, tmp_path: Path) -> None:
     assert png.read_bytes()[:4] == b"\x89PNG"
     assert png.stat().st_size > 20_000
     assert svg.read_text() == draw(small(), points_of(small(), rows), tmp_path)[0].read_text()
+
+
+def test_what_is_far_below_all_private_values_leaves_the_panel(rows: Rows, tmp_path: Path) -> None:
+    """A method that is exact without noise would squeeze all others into one line."""
+    assert "below the panel" not in draw(small(), points_of(small(), rows), tmp_path)[0].read_text()
+    for row in rows.values():
+        if row["algorithm"] == "latent-factors" and row["epsilon"] == math.inf:
+            row["rmse"] = 1e-7
+    svg = draw(small(), points_of(small(), rows), tmp_path)[0].read_text()
+    assert svg.count("1 method also goes below the panel") == 2  # panels
+    assert "1e-07" not in svg
 
 
 def test_nothing_is_drawn_of_nothing(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ LOOPS = "kernels/residuals.py"
 ROWS = "kernels/rows.py"
 QUANTISER = "kernels/quantise.py"
 ITEMS = "kernels/items.py"
-COVARIANCE = "trusted/statistics/covariance.py"
 POSTERIORS = "kernels/latent.py"
 SYSTEM = "kernels/own_system.py"
 BASE = "trusted/statistic.py"
@@ -24,6 +23,7 @@ FURTHER = "test_no_neighbour_moves_a_sum_further_than_stated"
 NOBODY_ELSE = "test_a_users_row_moves_nobody_elses_term"
 ORDER = "test_sums_do_not_depend_on_threads_or_order"
 
+RETURNS_SUM = "return total + np.triu(total, 1).T if self.symmetric else total.reshape(self.shape)"
 NO_CLIP = (
     Edit(LOOPS, "_add_covariances",
          "clip_factor(np.sqrt(squared), quanta.bound) / quanta.quantum",
@@ -44,20 +44,20 @@ BOUNDS = (
         "the sum is clipped, not its terms",
         "the bound holds for everyone together, and for nobody by herself",
         (*NO_CLIP,
-         Edit(COVARIANCE, "ResidualCovariance.finish",
-              "return total + np.triu(total, 1).T",
+         Edit("trusted/statistic.py", "Statistic.finish",
+              RETURNS_SUM,
               "most = 24 * 2.0**40\n"
               "length = float(np.linalg.norm(total.astype(np.float64)))\n"
               "total = (total * min(1.0, most / max(length, 1.0))).astype(np.int64)\n"
-              "return total + np.triu(total, 1).T")),
+              + RETURNS_SUM)),
         (FIRST + FURTHER + "[covariance after steps, tight clip]",),
     ),
     Mutant(
         "the quantiser does not count the last numbers of a vector",
         "one rating by itself is as long as it likes",
         (Edit("kernels/lanes.py", "put_rounded",
-              "a += last * last",
-              "a += 0.0 * last"),),
+              "total += last * last",
+              "total += 0.0 * last"),),
         ("tests/privacy/test_quantise.py::test_the_bound_holds_for_any_vector_and_any_factor",),
     ),
     Mutant(

@@ -136,6 +136,33 @@ def test_predictions_are_those_of_the_print_before_they_are_cut() -> None:
     assert np.allclose(cut, np.clip(expected, -1, 1), atol=1e-4)
 
 
+def test_an_eigenvalue_that_noise_makes_negative_counts_as_the_noise_sd(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The print takes its root. Here noise is -20 sd on the diagonal: no eigenvalue is positive."""
+    full, seen, ratings = problem(1)
+    below = -20 * np.eye(N)
+
+    def draw(_: SeededNoiseUnsafe, size: int, bits: int) -> np.ndarray:
+        assert size == N * N
+        return (below.ravel() * 2.0**bits).astype(np.int64)
+
+    monkeypatch.setattr(mechanism_module, "floor_normals", draw)
+    config = tacit.FrankWolfe(
+        rounds=T, nuclear_norm=20.0, row_norm=0.6, max_ratings=None, centre=False, shift=False
+    )
+    budget = tacit.PrivacyBudget(1.0)
+    model = tacit.fit(ratings, config, budget=budget, noise_seed_unsafe=3)
+    bound = Sensitivity(1.2**2, math.sqrt(2) * 1.2**2)
+    sigma = budget.noise_sd(bound, 1 / (T - 1))
+    assert model.rule.parts()[0]["gains"] == pytest.approx(20.0 / T / math.sqrt(sigma))
+    expected = dense_algorithm_1(
+        full, seen, k=20.0, L=0.6, sigma=sigma, noises=[sigma * below] * T, beta=None
+    )
+    (_, found), = model.predict_rows(ratings)  # fmt: skip
+    assert np.max(np.abs(found - np.clip(expected, -1, 1))) < 1e-5
+
+
 @pytest.mark.parametrize("norm", [0.6, 50.0])
 def test_without_noise_it_is_the_papers_frank_wolfe(norm: float) -> None:
     full, seen, ratings = problem(2)

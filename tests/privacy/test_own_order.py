@@ -9,6 +9,7 @@ import numpy as np
 from tests.support.rows import frozen
 
 import tacit
+from tacit.kernels.alike import co_occurrences
 from tacit.kernels.factors import factor_gradient
 from tacit.kernels.filled import map_rows
 from tacit.kernels.latent import (
@@ -17,8 +18,9 @@ from tacit.kernels.latent import (
     expected_gradient,
     factor_moments,
 )
+from tacit.kernels.outer import BATCH
 from tacit.kernels.quantise import Quanta
-from tacit.kernels.residuals import _BATCH, StepArrays, covariance
+from tacit.kernels.residuals import StepArrays, covariance
 from tacit.kernels.rows import RowArrays
 from tacit.kernels.tiles import panels_of
 
@@ -123,22 +125,48 @@ def test_a_mapped_row_does_not_depend_on_the_rows_beside_it() -> None:
 def test_outer_products_are_of_one_user_each_however_many_are_added_together() -> None:
     """Rows are added in batches: pairs of two people's ratings, or a lost row, would show."""
     rng = np.random.default_rng(2)
-    n_items, lengths = 70, np.concatenate([rng.integers(0, 60, 1500), [0, 70, 70, 1, 0]])
+    n_items, many = 70, np.full(1200, 40)
+    lengths = np.concatenate([rng.integers(0, 60, 1500), many, [0, 70, 70, 1, 0]])
     items = [np.sort(rng.choice(n_items, length, replace=False)) for length in lengths]
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    assert indptr[-1] > 2 * _BATCH
-    values = rng.integers(-9, 10, indptr[-1]).astype(np.float32)
+    assert indptr[-1] > 2 * BATCH
     people = lengths.size
+    alike = rng.random(people) < 0.8  # one number a person, and mostly that of her length
+    numbers = np.where(rng.random(people) < 0.9, lengths % 7 - 9, rng.integers(-9, 10, people))
+    values = rng.integers(-9, 10, indptr[-1]).astype(np.float32)
+    values[np.repeat(alike, lengths)] = np.repeat(numbers, lengths)[np.repeat(alike, lengths)]
     own = (np.zeros(n_items), np.zeros(people), np.ones(people), np.inf)
     rows = RowArrays(*frozen(indptr, np.concatenate(items).astype(np.uint16), values), *own)
     dense = np.zeros((people, n_items), dtype=np.int64)
     dense[np.repeat(np.arange(people), lengths), rows.items] = values
     still = StepArrays(np.zeros(n_items), 0.0, 1.0, np.inf)
-    for part in (slice(None), slice(3, 40, 3)):
+    for part in (slice(None), slice(3, 68, 3)):
         places = np.full(n_items, -1, dtype=np.int32)
         places[part] = np.arange(places[part].size)
-        total = np.zeros((places.max() + 1,) * 2, dtype=np.int64)
-        quanta = Quanta(1e9, 1.0, 2**60)
-        covariance(rows, np.zeros_like(values), still, quanta, places, 1, people - 1, total)
         seen = dense[1:-1, part]
-        assert np.array_equal(total, np.triu(seen.T @ seen))
+        for most_squared in (2**60, 2**40):  # long rows are added one by one, or together
+            for loop in (covariance, co_occurrences):
+                total = np.zeros((places.max() + 1,) * 2, dtype=np.int64)
+                quanta = Quanta(1e9, 1.0, most_squared)
+                loop(rows, np.zeros_like(values), still, quanta, places, 1, people - 1, total)
+                assert np.array_equal(total, np.triu(seen.T @ seen))
+
+
+def test_sums_of_outer_products_are_exact_up_to_the_largest_rows() -> None:
+    """As many as are added together, all the same and as long as may be; beyond, one by one."""
+    n_items, people = 200, 600
+    indptr = np.arange(people + 1, dtype=np.int64) * n_items
+    items = np.tile(np.arange(n_items, dtype=np.uint16), people)
+    own = (np.zeros(n_items), np.zeros(people), np.ones(people), np.inf)
+    still = StepArrays(np.zeros(n_items), 0.0, 1.0, np.inf)
+    for bits in (45, 48, 49, 52):
+        largest = int(np.sqrt(2.0**bits / n_items)) | 1
+        units = np.full(people * n_items, largest - 2, dtype=np.float32)
+        units[::n_items] += 1  # odd and even
+        rows = RowArrays(*frozen(indptr, items, units), *own)
+        total = np.zeros((n_items, n_items), dtype=np.int64)
+        places = np.arange(n_items, dtype=np.int32)
+        quanta = Quanta(np.inf, 1.0, 2**bits)
+        covariance(rows, np.zeros_like(units), still, quanta, places, 0, people, total)
+        row = units[:n_items].astype(np.int64)
+        assert np.array_equal(total, np.triu(people * np.outer(row, row)))

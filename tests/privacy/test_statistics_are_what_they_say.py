@@ -31,7 +31,7 @@ from tests.support.by_hand import (
 )
 
 from tacit import ThreadEngine
-from tacit.kernels import residuals
+from tacit.kernels import outer
 from tacit.trusted.local_state import LinearStep
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistics import (
@@ -80,7 +80,7 @@ def test_fitted_rows_are_shortened_whatever_the_gain_is(gain: float) -> None:
 @pytest.mark.parametrize("room", [1, 8, 11, 27])
 def test_covariances_whose_rows_come_in_batches(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches that are full to the last place, and that begin with a row longer than a batch."""
-    monkeypatch.setattr(residuals, "_BATCH", room)
+    monkeypatch.setattr(outer, "BATCH", room)
     expected = np.zeros((ITEMS, ITEMS))
     for row in ROWS * 2:
         own = residual(row, BOUNDS["centred"], (), 1.5)

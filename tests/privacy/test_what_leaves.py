@@ -250,7 +250,7 @@ def test_with_the_same_noise_only_releases_differ(name: str, ear: Ear) -> None:
     moved = float(np.linalg.norm(one.releases[0] - two.releases[0]))
     first, *_ = one.facts["certificate"]["releases"]
     assert moved <= first["sensitivity"] * (1 + 1e-9)
-    same_facts(one, two)
+    assert_same_facts(one, two)
     for array in one.arrays:
         if not array.startswith("rule.") and name != "most rated items":
             assert np.array_equal(one.arrays[array], two.arrays[array])
@@ -259,7 +259,7 @@ def test_with_the_same_noise_only_releases_differ(name: str, ear: Ear) -> None:
 EXCHANGED = ("covariance", "co-occurrences", "gradient", "equations")
 
 
-def same_facts(one: Told, two: Told) -> None:
+def assert_same_facts(one: Told, two: Told) -> None:
     """What is in a model file beside its arrays, and sizes of checkpoint files.
 
     The sensitivity of a release, where it was left open, and its shape may follow from earlier

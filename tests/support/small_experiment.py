@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tacit.research.experiments import Experiment, parse_experiment
 from tacit.research.experiments.jobs import Job
+from tacit.research.experiments.reading import parse_experiment
+from tacit.research.experiments.spec import Experiment
 from tacit.research.experiments.store import row_of
 
 TEXT = """

@@ -12,7 +12,6 @@ This module knows public numbers only.
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -23,19 +22,6 @@ from numpy.typing import NDArray
 
 from tacit._validate import Range, check
 from tacit.errors import ConfigError
-
-__all__ = [
-    "LARGEST_EPSILON",
-    "LARGEST_MU",
-    "Accounting",
-    "Neighbours",
-    "PrivacyBudget",
-    "Sensitivity",
-    "delta_of",
-    "epsilon_of",
-    "guessing_chance",
-    "mu_of",
-]
 
 _SQRT2 = math.sqrt(2.0)
 _BISECTIONS = 200
@@ -215,12 +201,10 @@ class PrivacyBudget:
 
     def __post_init__(self) -> None:
         """Check the values and turn words into their enums."""
-        object.__setattr__(self, "epsilon", _checked_number("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", _checked_number("delta", self.delta))
+        object.__setattr__(self, "epsilon", float(check("epsilon", self.epsilon, Epsilon)))
+        object.__setattr__(self, "delta", float(check("delta", self.delta, Delta)))
         object.__setattr__(self, "neighbours", _member("neighbours", self.neighbours, Neighbours))
         object.__setattr__(self, "accounting", _member("accounting", self.accounting, Accounting))
-        check("epsilon", self.epsilon, Epsilon)
-        check("delta", self.delta, Delta)
         if self.accounting is Accounting.PAPER and self.epsilon > 2 * math.log(1 / self.delta):
             raise ConfigError(
                 f"accounting='paper' needs epsilon <= 2 ln(1/delta) = "
@@ -247,17 +231,6 @@ class PrivacyBudget:
         paper = self.accounting is Accounting.PAPER
         bound = sensitivity.add_remove if paper else sensitivity.under(self.neighbours)
         return bound / (math.sqrt(share) * self.mu)
-
-
-def _checked_number(name: str, value: object) -> float:
-    """Accept what is a plain finite number; a bool or a string is not."""
-    with suppress(AttributeError, TypeError, ValueError):
-        value = value.item()  # type: ignore[attr-defined]  # a numpy scalar
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"{name}={value!r}: expected a number")
-    if not math.isfinite(value):
-        raise ConfigError(f"{name}={value!r}: expected a finite number")
-    return float(value)
 
 
 def _member(name: str, value: str, kind: type[_Word]) -> _Word:

@@ -12,7 +12,7 @@ from typing import Any
 from tacit._damaged import MALFORMED
 from tacit.accounting.budget import LARGEST_MU, Accounting, PrivacyBudget, epsilon_of
 from tacit.accounting.ledger import Entry, Ledger
-from tacit.accounting.old_certificate import release_of_name, sources_in_text
+from tacit.accounting.old_certificate import release_of_name, sources_in_text, users_in_text
 from tacit.accounting.promise import (
     Grade,
     grade_of,
@@ -25,8 +25,6 @@ from tacit.accounting.promise import (
 )
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.errors import ModelFileError, TacitError
-
-__all__ = ["IDEALISED", "SEEDED", "Certificate", "Method", "Verification"]
 
 SEEDED = "its noise was drawn from a seed, which undoes it"
 IDEALISED = "its noise was drawn in floating point, whose low bits can leak"
@@ -116,6 +114,7 @@ class Certificate:
         sources: which of the lines of `public` come from a release, and from which.
         method: the algorithm and its settings; of a search, those of the winner. None for models
             of older versions.
+        users: how many users there were, where the relation makes that public.
     """
 
     budget: PrivacyBudget | None
@@ -125,6 +124,7 @@ class Certificate:
     reasons_not_private: tuple[str, ...] = ()
     sources: Mapping[str, Release] = field(default_factory=dict)
     method: Method | None = None
+    users: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse to call something private whose numbers or noise promise nothing to speak of."""
@@ -172,12 +172,13 @@ class Certificate:
         *,
         sources: Mapping[str, Release] | None = None,
         method: Method | None = None,
+        users: int | None = None,
     ) -> "Certificate":
         """Close a fit's book."""
         if ledger.budget is None:
             reasons = ("no noise was added: it was fitted with no privacy budget", *reasons)
         entries, known = ledger.entries, dict(sources or {})
-        return cls(ledger.budget, entries, dict(public), numerics, reasons, known, method)
+        return cls(ledger.budget, entries, dict(public), numerics, reasons, known, method, users)
 
     def resting_on(self, cost: float) -> "Certificate":
         r"""Return the certificate of a model that rests on earlier releases, too.
@@ -213,6 +214,7 @@ class Certificate:
             "numerics": self.numerics,
             "releases": [_entry_json(entry, budget) for entry in self.releases],
             "public": dict(self.public),
+            "users": self.users,
             "sources": {name: release.to_json() for name, release in self.sources.items()},
             "algorithm": self.method.name if self.method else None,
             "settings": dict(self.method.settings) if self.method else None,
@@ -360,6 +362,7 @@ def _parse(value: object) -> Certificate:
         reasons,
         _parse_sources(value, public),
         _parse_method(value),
+        _parse_users(value, public),
     )
 
 
@@ -373,6 +376,13 @@ def _parse_method(value: Mapping[str, Any]) -> Method | None:
     if value.get("algorithm") is None:
         return None
     return Method.from_json(value["algorithm"], value["settings"])
+
+
+def _parse_users(value: Mapping[str, Any], public: Mapping[str, str]) -> int | None:
+    users = value["users"] if "users" in value else users_in_text(public)
+    if users is not None and not (type(users) is int and users >= 0):
+        raise ModelFileError("the number of users is not a number")
+    return users
 
 
 def _parse_entry(value: Mapping[str, Any]) -> Entry:

@@ -19,8 +19,6 @@ from tacit.accounting.budget import PrivacyBudget, Sensitivity, mu_of
 from tacit.accounting.release import Release
 from tacit.errors import BudgetExceeded, ConfigError, PrivacyError
 
-__all__ = ["Entry", "Ledger"]
-
 _ROUNDING = 1e-12
 """Shares that add up to one may pass it by this much in floating point.
 

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 
 from tacit.accounting.release import Release, ReleaseKind
 
-__all__ = ["release_of_name", "sources_in_text"]
-
 _LONGEST = 200
 _NUMBER = r"[0-9]{1,9}"
 _NAME = re.compile(rf"((?:candidate {_NUMBER}: )*)(.+?)((?: {_NUMBER}(?:\.{_NUMBER})*)?)")
+_USERS = re.compile(rf"({_NUMBER}), public under this relation")
 _BY = re.compile(r"by the release '([^']+)'")
 
 
@@ -41,3 +40,13 @@ def sources_in_text(public: Mapping[str, str]) -> dict[str, Release]:
     """
     found = {name: _BY.search(why) for name, why in public.items()}
     return {name: release_of_name(match[1]) for name, match in found.items() if match}
+
+
+def users_in_text(public: Mapping[str, str]) -> int | None:
+    """Return how many users there were, if what is public says so.
+
+    >>> users_in_text({"number of users": "30, public under this relation"})
+    30
+    """
+    found = _USERS.fullmatch(public.get("number of users", ""))
+    return int(found[1]) if found else None

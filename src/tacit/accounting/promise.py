@@ -13,19 +13,8 @@ from typing import NamedTuple
 
 from tacit.accounting.budget import Neighbours, PrivacyBudget, guessing_chance
 
-__all__ = [
-    "Grade",
-    "grade_of",
-    "percent",
-    "promise",
-    "recomputed",
-    "rounded_down",
-    "rounded_up",
-    "shown",
-    "too_weak",
-    "two_lists",
-    "weakness",
-]
+EXCEPTION = "Not covered: "
+"""What a sentence of a promise begins with that says what is not promised."""
 
 _TOO_WEAK = "its promise is too weak to be called private"
 _NEARLY = 49.9  # percent above a coin toss: beyond, a bound is none to speak of
@@ -170,10 +159,10 @@ def promise(budget: PrivacyBudget, mu: float, *, refit: bool = False) -> list[st
         "user whose ratings were used, under the relation below.",
         _DEPENDS[grade_of(budget, mu)],
         *_attackers(budget.neighbours, mu),
-        "Not covered: what she is shown depends on her own ratings, so showing her "
+        f"{EXCEPTION}what she is shown depends on her own ratings, so showing her "
         "recommendations to others can reveal them.",
-        f"Not covered: {_OTHERS_OF_A_REFIT if refit else _OTHERS}",
-        "Not covered: what others can know about her without her ratings, such as a taste that "
+        f"{EXCEPTION}{_OTHERS_OF_A_REFIT if refit else _OTHERS}",
+        f"{EXCEPTION}what others can know about her without her ratings, such as a taste that "
         "everyone shares.",
     ]
 

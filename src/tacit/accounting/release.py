@@ -10,8 +10,6 @@ from typing import Any
 
 from tacit.errors import ConfigError
 
-__all__ = ["Release", "ReleaseKind"]
-
 _LONGEST, _LARGEST = 8, 2**53  # of an index or a part: how many numbers, and how large
 
 

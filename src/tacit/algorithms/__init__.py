@@ -1,7 +1,9 @@
 """Algorithms: each decides what is released, and builds the local rule from it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from typing import Any, overload
 
 from tacit._validate import one_of, refuse
 from tacit.algorithms.als import ALS
@@ -53,19 +55,26 @@ IMPLICIT_ALGORITHMS: dict[str, Callable[[], Algorithm]] = {"interactions": Inter
 """The same for interactions without ratings."""
 
 
-def algorithm_from(given: object) -> Algorithm | None:
+@overload
+def algorithm_from(given: str, **settings: Any) -> Algorithm: ...
+@overload
+def algorithm_from(given: object, **settings: Any) -> Algorithm | None: ...
+def algorithm_from(given: object, **settings: Any) -> Algorithm | None:
     """Return an algorithm given as a config, its class or its name; None stays None.
 
     >>> algorithm_from("als") == algorithm_from(ALS) == ALS()
     True
+    >>> algorithm_from("als", rank=3).rank
+    3
     """
-    known = ALGORITHMS | IMPLICIT_ALGORITHMS
+    known: dict[str, Any] = ALGORITHMS | IMPLICIT_ALGORITHMS
+    made: Any = given
     if isinstance(given, str) and given.lower() in known:
-        return known[given.lower()]()
+        made = known[given.lower()]()
     if isinstance(given, type) and hasattr(given, "reserve"):
-        given = given()
-    if given is None or (hasattr(given, "reserve") and hasattr(given, "run")):
-        return given  # type: ignore[return-value]  # has what is asked of one
+        made = given()
+    if made is None or (hasattr(made, "reserve") and hasattr(made, "run")):
+        return replace(made, **settings) if settings else made  # type: ignore[no-any-return]
     if isinstance(given, str):
         refuse("algorithm", given, one_of(given, known))
     raise ConfigError(

@@ -20,8 +20,6 @@ from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistics import ItemSums, NormalEquations, equations_sensitivity
 
-__all__ = ["ALS"]
-
 Floats = NDArray[np.float64]
 
 _SUMS = Release(ReleaseKind.ITEM_SUMS)

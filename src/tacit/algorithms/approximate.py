@@ -20,8 +20,6 @@ from tacit.trusted.local_state import RankOneStep
 from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.statistics import DescentMoments, RatingCount, ResidualCovariance
 
-__all__ = ["ApproximateFrankWolfe", "approximate_eigenpair"]
-
 _COUNT = Release(ReleaseKind.RATING_COUNT)
 
 

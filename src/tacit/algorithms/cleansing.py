@@ -19,8 +19,6 @@ from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistics import ItemSums, ResidualCovariance
 
-__all__ = ["Cleansing"]
-
 Floats = NDArray[np.float64]
 
 _SUMS = Release(ReleaseKind.ITEM_SUMS)

@@ -32,8 +32,6 @@ from tacit.trusted.statistics import (
     product_sensitivity,
 )
 
-__all__ = ["FrankWolfe", "replay_rule"]
-
 _ENERGY_SHARE = 0.1  # of a round's share, for the eigenvalue when it is a release of its own
 
 

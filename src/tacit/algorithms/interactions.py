@@ -36,8 +36,6 @@ from tacit.trusted.statistics import (
     product_sensitivity,
 )
 
-__all__ = ["Interactions"]
-
 Floats = NDArray[np.float64]
 
 _WEIGHTS = Release(ReleaseKind.ITEM_WEIGHTS)

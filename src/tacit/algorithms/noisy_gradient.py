@@ -16,8 +16,6 @@ from tacit.models.linear import RidgeRule
 from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.statistics import FactorGradient
 
-__all__ = ["NoisyGradient"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyGradient(Preparation):

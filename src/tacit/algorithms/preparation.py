@@ -23,17 +23,6 @@ from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistics import ItemSums, RowNorms, UserCount
 
-__all__ = [
-    "BudgetShare",
-    "Preparation",
-    "default_nuclear_norm",
-    "default_ridge",
-    "default_row_norm",
-    "public_settings",
-    "reserve_user_count",
-    "user_count",
-]
-
 _USERS, _SUMS = Release(ReleaseKind.USER_COUNT), Release(ReleaseKind.ITEM_SUMS)
 _COUNT_SHARE = 0.02
 BudgetShare = Annotated[float, Range(0, 0.9, "[)")]

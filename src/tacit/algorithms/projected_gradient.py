@@ -21,8 +21,6 @@ from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.statistic import outer_product
 from tacit.trusted.statistics import FilledCovariance
 
-__all__ = ["ProjectedGradient", "longest_filled_rows", "project_on_ball"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectedGradient(Preparation):

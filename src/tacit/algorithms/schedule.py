@@ -7,8 +7,6 @@ import numpy as np
 
 from tacit._validate import Range, refuse
 
-__all__ = ["COMPLETED", "Schedule", "check_schedule", "shares_of_rounds"]
-
 _Weight = Annotated[float, Range(0, math.inf, "()")]
 Schedule = Annotated[float, Range(-10, 10)] | tuple[_Weight, ...] | Literal["completed"]
 """A power of the round t, a weight for each round, or "completed"."""

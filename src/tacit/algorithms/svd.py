@@ -23,8 +23,6 @@ from tacit.trusted.statistics import (
     product_sensitivity,
 )
 
-__all__ = ["SVD"]
-
 _COUNT, _COVARIANCE = Release(ReleaseKind.RATING_COUNT), Release(ReleaseKind.COVARIANCE, (1,))
 
 

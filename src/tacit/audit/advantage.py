@@ -10,8 +10,6 @@ from tacit.accounting.budget import PrivacyBudget, guessing_chance, mu_of
 from tacit.audit.bounds import rate_at_least, rate_at_most
 from tacit.audit.finding import Interval
 
-__all__ = ["Guesses", "area_under_curve", "epsilon_limit", "exact_limit"]
-
 _MISS = 0.05  # how often a bound may be wrong
 
 

@@ -25,17 +25,6 @@ from numpy.typing import NDArray
 
 from tacit.accounting.budget import epsilon_of
 
-__all__ = [
-    "GuessCounts",
-    "best_threshold",
-    "count",
-    "epsilon_at_least",
-    "gaussian_epsilon_at_least",
-    "mu_at_least",
-    "rate_at_least",
-    "rate_at_most",
-]
-
 Floats = NDArray[np.float64]
 Bound = Callable[["GuessCounts"], float]
 

@@ -30,8 +30,6 @@ from tacit.trusted.rows import Rows, Run
 from tacit.trusted.selection import restricted
 from tacit.trusted.statistic import BoundedSum, Statistic
 
-__all__ = ["Opened", "Watched", "kept_items", "opened_run", "watched_fit"]
-
 Result = TypeVar("Result")
 Units = NDArray[np.int64]
 

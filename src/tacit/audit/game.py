@@ -41,16 +41,6 @@ from tacit.engines import ThreadEngine
 from tacit.errors import ConfigError, TacitWarning
 from tacit.fitting.fit import fit
 
-__all__ = [
-    "CONFIDENCE",
-    "Match",
-    "crafted",
-    "game",
-    "likelihood_ratios",
-    "noticed_noise",
-    "published_models",
-]
-
 Floats = NDArray[np.float64]
 Scores = tuple[Floats, Floats]
 """Of fits without her, and of fits with her."""

@@ -16,8 +16,6 @@ from tacit.audit.population import Row
 from tacit.models import Model
 from tacit.models.rules import Floats, OwnRows
 
-__all__ = ["Learned", "features", "learned_scores"]
-
 _RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # times the mean square of what is seen
 
 

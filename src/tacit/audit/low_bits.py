@@ -31,8 +31,6 @@ from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.data.ratings import Ratings
 from tacit.models.rules import Floats
 
-__all__ = ["Grid", "grain", "guess_sums", "guesses_by", "reach", "reachable"]
-
 Units = NDArray[np.int64]
 
 _ENTRIES = 40  # of a sum, as of a row with so many ratings

@@ -24,8 +24,6 @@ from tacit.audit.target import Target
 from tacit.models import Model
 from tacit.models.rules import Floats
 
-__all__ = ["VIEWS", "guess_rows", "membership", "membership_guesses", "two_rows"]
-
 View = Callable[[Model, Insider], Floats]
 
 _USERS, _ITEMS = 40, 6

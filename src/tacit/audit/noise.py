@@ -28,8 +28,6 @@ from tacit.audit.target import Target
 from tacit.data.ratings import Ratings
 from tacit.models.rules import Floats
 
-__all__ = ["ALARM", "chi_squared", "coarse_law", "correlation", "noise", "noise_of", "spread"]
-
 ALARM = 1e-4
 
 _USERS, _ITEMS = 30, 16

@@ -22,8 +22,6 @@ from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.rows import Rows, Run
 from tacit.trusted.statistic import Adder, Integers, Statistic, nonnegative_number
 
-__all__ = ["Heard", "StatedSum", "overheard", "released"]
-
 
 @dataclass(frozen=True, eq=False)
 class Heard:

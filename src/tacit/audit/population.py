@@ -23,19 +23,6 @@ from tacit.fitting.fit import fit
 from tacit.models import Model
 from tacit.models.rules import Floats, OwnRows
 
-__all__ = [
-    "LEVELS",
-    "Insider",
-    "Law",
-    "Levels",
-    "Row",
-    "World",
-    "law_of",
-    "published",
-    "stream",
-    "synthetic_world",
-]
-
 Row = NDArray[np.float64]
 """One person's ratings, an entry for each item; NaN where she rated nothing."""
 

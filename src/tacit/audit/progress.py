@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-__all__ = ["NO_PROGRESS", "Progress", "Steps", "Tell"]
-
 Tell = Callable[[int, int], None]
 """Called with (steps done, steps in all) of one part."""
 Progress = Callable[[str, int, int], None]

@@ -28,8 +28,6 @@ from tacit.audit.sensitivity import (
 )
 from tacit.audit.target import Target
 
-__all__ = ["rating", "worst_rating"]
-
 _HOW = (
     "search over pairs of rows that differ in one rating, given, withheld or changed; random, "
     "designed and climbing"

@@ -29,8 +29,6 @@ from tacit.audit.target import Target
 from tacit.models import Model
 from tacit.models.rules import Floats
 
-__all__ = ["Reader", "Reading", "read_limit", "read_rows", "reconstruction", "steps_of_reading"]
-
 _USERS, _ITEMS = 40, 6
 _OWN_FITS = 300  # that the attacker learns from
 _TURNS, _TRIES = 8, 25  # of the search where there is no noise: rows that she fits in turn

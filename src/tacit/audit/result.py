@@ -12,8 +12,6 @@ from tacit.audit.finding import Finding
 from tacit.errors import ConfigError
 from tacit.reporting.markup import Section, escape, page, sentences, table
 
-__all__ = ["QUESTIONS", "Audit", "check_page"]
-
 _FORMAT = "tacit-audit/1"
 QUESTIONS = {
     "certificate": "Do the listed releases cost what the certificate claims? (epsilon)",

@@ -20,17 +20,6 @@ from tacit.audit.population import Row, World, synthetic_world
 from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.audit.target import Target
 
-__all__ = [
-    "Effort",
-    "Pair",
-    "PairSearch",
-    "alike",
-    "pair_search_of",
-    "sensitivity",
-    "some",
-    "total_cost_search",
-]
-
 Vector = NDArray[np.float64]
 Units = NDArray[np.int64]
 

@@ -1,16 +1,13 @@
 """What is audited: an algorithm with its settings and a budget, given or read off a certificate."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from tacit.accounting.budget import Neighbours, PrivacyBudget
+from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.release import ReleaseKind
-from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS, Algorithm, Facts
-from tacit.audit.old_settings import method_in_text
+from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS, Algorithm
 from tacit.errors import ConfigError
 from tacit.models import Model
-
-__all__ = ["Target", "target_of_model"]
 
 
 @dataclass(frozen=True)
@@ -46,28 +43,16 @@ def target_of_model(model: Model) -> Target:
     if certificate.budget is None:
         raise ConfigError("the model promises nothing (no budget): there is nothing to attack")
     kinds = {entry.release.kind for entry in certificate.releases}
-    method = certificate.method or method_in_text(
-        certificate, _known_facts(model, certificate.budget)
-    )
-    config = _classes().get(method.name)
+    method, known = certificate.method, ALGORITHMS | IMPLICIT_ALGORITHMS
+    config: Any = known[method.name]() if method and method.name in known else None
+    settings = {each.name for each in fields(config)} if config else set()
     tuned = ReleaseKind.HELD_OUT_LOSSES in kinds
-    if tuned or config is None or {each.name for each in fields(config)} != set(method.settings):
+    if tuned or method is None or not settings or settings != set(method.settings):
         raise ConfigError(
             "the certificate does not name one algorithm with all of its settings (a model that "
-            "was tuned names several); give the name of an algorithm and its settings instead"
+            "was tuned names several, one of an older version none); give the name of an algorithm "
+            "and its settings instead"
         )
-    algorithm = config(**method.settings)
+    algorithm = replace(config, **method.settings)
     narrowed = ReleaseKind.ITEM_COUNTS in kinds
     return Target(algorithm, certificate.budget, model.rating_range, narrowed)
-
-
-def _classes() -> dict[str, Any]:
-    """Return the class of every algorithm by the name that certificates have."""
-    makers = (ALGORITHMS | IMPLICIT_ALGORITHMS).values()
-    return {kind.name: kind for kind in (type(make()) for make in makers)}
-
-
-def _known_facts(model: Model, budget: PrivacyBudget) -> Facts:
-    protected = budget.neighbours is Neighbours.ADD_REMOVE
-    users = None if protected else 2  # no setting follows from how many
-    return Facts(len(model.catalogue), model.rating_range, users, budget)

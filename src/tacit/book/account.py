@@ -18,8 +18,6 @@ from tacit.accounting.release import Release
 from tacit.book.events import Event
 from tacit.errors import BookError, TacitError
 
-__all__ = ["ROUNDING", "YEAR", "Account", "FitRecord", "Terms", "account_of"]
-
 ROUNDING = 1e-12
 """Costs that add up to the limit may pass it by this part of it in floating point."""
 YEAR = timedelta(days=365)

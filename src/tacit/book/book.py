@@ -20,8 +20,6 @@ from tacit.book.reservation import Reservation, begun_with, bind, token_of
 from tacit.book.store import Store, Writer
 from tacit.errors import BookError, ConfigError, TacitWarning
 
-__all__ = ["Book"]
-
 _KINDS = ("fit", "refit", "tune")
 
 

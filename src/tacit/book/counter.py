@@ -17,9 +17,6 @@ from tacit._damaged import MALFORMED
 from tacit.book.events import Event, Mark
 from tacit.errors import BookError, TacitWarning
 
-__all__ = ["advance", "compare", "counter_path", "read"]
-
-
 _MOST = 4096  # bytes of a counter
 
 

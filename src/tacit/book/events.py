@@ -16,8 +16,6 @@ from typing import Any, NoReturn
 
 from tacit.errors import BookError
 
-__all__ = ["FIRST", "Event", "Mark", "next_event", "now", "read_chain", "read_json"]
-
 FIRST = "0" * 64
 """What stands in the place of the digest before the first event."""
 Mark = tuple[int, str]

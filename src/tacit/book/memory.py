@@ -9,8 +9,6 @@ from safetensors.numpy import load, save
 
 from tacit._atomic import write_durably
 
-__all__ = ["Remember", "digest_of", "read_memory", "write_memory"]
-
 Remember = Callable[[Mapping[str, bytes]], dict[str, bytes]]
 """From what is remembered when a refit ends, what is remembered from then on."""
 _FILE = "memory.safetensors"

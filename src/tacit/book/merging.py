@@ -8,8 +8,6 @@ from tacit.book.account import Account
 from tacit.book.book import Book
 from tacit.errors import ConfigError
 
-__all__ = ["merge"]
-
 Content = dict[str, Any]
 _AGAIN = "+"  # and a number, after the name of a fit that went on in several places
 

@@ -6,8 +6,6 @@ from tacit.accounting.budget import PrivacyBudget, mu_of
 from tacit.book.account import Account
 from tacit.errors import LifetimeExceeded
 
-__all__ = ["down", "refusal"]
-
 
 def refusal(
     path: str, account: Account, cost: float, budget: PrivacyBudget, left_this_year: float

@@ -20,8 +20,6 @@ from tacit.book.account import Account, FitRecord, Terms, total_cost
 from tacit.book.memory import Remember, digest_of, read_memory, write_memory
 from tacit.errors import BookError, CheckpointError, PrivacyError
 
-__all__ = ["Reservation", "begun_with", "bind", "certificate_digest", "token_of"]
-
 _BOUND = "book.json"
 _EARLIER = ReleaseKind.EARLIER_REFITS  # paid for when they were made
 _ANEW = "give another folder, which is a fit of its own and is paid for"

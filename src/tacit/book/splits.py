@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from tacit.accounting.budget import epsilon_of, mu_of
 from tacit.errors import ConfigError
 
-__all__ = ["FIRST_SHARE", "SPLITS", "PlannedRefit", "planned_refits", "shares_of_split"]
-
 SPLITS = ("first", "equal", "geometric")
 FIRST_SHARE = 0.15
 """Of the squared mu, for the first refit of the split "first"; the others have equal shares."""

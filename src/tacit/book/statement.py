@@ -14,8 +14,6 @@ from tacit.book.refusal import down
 from tacit.book.reservation import certificate_digest
 from tacit.errors import BookError
 
-__all__ = ["FORMAT", "from_json", "problems_of", "show_form", "to_json", "to_text"]
-
 FORMAT = "tacit-lifetime/1"
 _RELATIVE = 1e-9
 

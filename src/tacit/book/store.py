@@ -15,8 +15,6 @@ from tacit._atomic import reason_of, sync_folder
 from tacit.book.events import Event, Mark, read_chain
 from tacit.errors import BookError, ConfigError
 
-__all__ = ["Store", "Writer"]
-
 _APPLICATION = 0x74616369  # "taci": tells a book from other files of SQLite
 _LARGEST = 4 << 30  # bytes of a file
 _LARGEST_CHAIN = 256 << 20  # characters of all events

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.audit.progress import Progress
     from tacit.models import Model
 
-__all__ = ["run"]
-
 
 def run(
     target: Annotated[
@@ -205,7 +203,8 @@ def _check_outputs(target: str, output: Path | None, picture: Path | None, force
     """Refuse files that cannot be written, before an hour of attacks."""
     from tacit._outputs import Kind, Output, check_outputs
     from tacit.audit.result import check_page
-    from tacit.reporting.audit_figure import check_picture, files_of_picture
+    from tacit.reporting.audit_figure import files_of_picture
+    from tacit.reporting.drawing import check_picture
 
     if output is not None:
         check_page(output.name)
@@ -213,8 +212,8 @@ def _check_outputs(target: str, output: Path | None, picture: Path | None, force
     pages = [] if output is None else [Output("--output", output, Kind.AUDIT)]
     pages += [Output("--picture", file, Kind.PICTURE) for file in drawn]
     check_outputs(pages, [Path(target)], force=force)
-    if picture is not None:
-        check_picture(picture, overwrite=force)
+    for file in drawn:
+        check_picture("--picture", file, overwrite=force)
 
 
 def _write(result: "Audit", output: Path, force: bool) -> None:

@@ -1,22 +1,20 @@
 """Many users' lists or predictions, from a file of ratings to a file; for recommend and predict."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from tacit.cli.options import Layout
-from tacit.errors import ConfigError, UnknownItemsError
+from tacit.cli.sources import own_ratings
+from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tacit.data.ratings import Ratings
     from tacit.models import Model
-
-__all__ = ["BulkOutput", "Request", "refuse_alone"]
 
 BulkOutput = Annotated[
     Path | None,
@@ -60,23 +58,7 @@ class Request(NamedTuple):
 
     def ratings_for(self, model: "Model") -> "tuple[Ratings, int]":
         """Read everyone's ratings, and count those of items that the model does not have."""
-        from tacit.data.build import Rules
-        from tacit.data.ratings import Ratings
-        from tacit.data.readers.registry import read_file
-
-        scale = None if model.implicit else model.rating_range
-        columns, duplicates = self.layout.columns, self.layout.duplicates
-        roles = columns.pair if model.implicit else columns.roles
-
-        def read(unknown: str) -> Ratings:
-            rules = Rules.checked(scale, duplicates, model.catalogue, model.implicit, unknown)
-            tables = [read_file(path, roles) for path in self.inputs]
-            return Ratings.of_tables(tables, replace(rules, fewest_users=1))
-
-        try:
-            return read("error"), 0
-        except UnknownItemsError as error:
-            return read("drop"), error.rows
+        return own_ratings(model, self.inputs, self.layout)
 
     def write(
         self, schema: "dict[str, Any]", frames: "Iterator[pl.DataFrame]", left_out: int

@@ -7,8 +7,6 @@ import typer
 
 from tacit.cli.options import AsJson, Force, ModelPath, show_json
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,

@@ -4,8 +4,6 @@ import typer
 
 from tacit.cli.options import AsJson, ModelPath, show_json
 
-__all__ = ["run"]
-
 
 def run(model: ModelPath, as_json: AsJson = False) -> None:
     """Show what a model promises. Also what was released, and what was taken as public."""

@@ -9,8 +9,6 @@ from tacit.cli.options import AsJson, Force, WithExamples, plain_table, show_jso
 if TYPE_CHECKING:
     from tacit.datasets import Dataset
 
-__all__ = ["app"]
-
 app = typer.Typer(rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A dataset; `tacit data list` has all.")]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.models import Model
     from tacit.reporting.html import Measure
 
-__all__ = ["run"]
-
 
 def run(
     folder: Annotated[Path, typer.Option(help="Where the files of the demo go.")] = Path("demo"),

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.evaluation import Accuracy, Calibration, Ranking
     from tacit.models import Model
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,

@@ -1,7 +1,5 @@
 """Examples in the help of each verb. A test runs them all, in this order, in one folder."""
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "synth": (
         "tacit synth -o train.parquet --users 2000 --items 60 --per-user 20 "

@@ -8,8 +8,6 @@ import typer
 
 from tacit.cli.options import Force, ModelPath
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,

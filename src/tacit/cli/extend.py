@@ -16,8 +16,6 @@ from tacit.cli.options import (
 )
 from tacit.cli.progress import Quiet, say
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,

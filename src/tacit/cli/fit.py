@@ -9,8 +9,6 @@ from tacit.cli.making import Making, Promise, algorithm_of
 from tacit.cli.options import ModelOutput, RatingsPaths, Settings
 from tacit.cli.sources import GivenOrImplicit, Source, Where
 
-__all__ = ["run"]
-
 
 def run(
     ratings: RatingsPaths,

@@ -4,8 +4,6 @@ import typer
 
 from tacit.cli.options import AsJson, ModelPath, show_json
 
-__all__ = ["run"]
-
 
 def run(model: ModelPath, as_json: AsJson = False) -> None:
     """Show what a model file holds. Its algorithm, rule, catalogue, rating range and promise."""

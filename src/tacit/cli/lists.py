@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tacit.data.ratings import Ratings
     from tacit.models import Model
 
-__all__ = ["POPULARITY", "POPULARITY_NOTE", "show_left_out", "show_lists"]
-
 POPULARITY = "exact popularity"
 """The head of the column for lists of the most popular items, counted without noise."""
 POPULARITY_NOTE = f"{POPULARITY} (NOT PRIVATE): everyone is shown what most people have in train"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.book import Book
     from tacit.models import Model
 
-__all__ = ["Making", "Paid", "Promise", "algorithm_of"]
-
 
 class Paid(NamedTuple):
     """What a fit may spend, and the lifetime book that pays; None for no privacy, and no book."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tacit.evaluation import Estimate, NewUserRanking
     from tacit.models import Model
 
-__all__ = ["Asked", "check_alone", "show_new_users"]
-
 _ROWS = (
     ("recall_20", "recall@20"),
     ("ndcg_10", "NDCG@10"),

@@ -28,34 +28,6 @@ if TYPE_CHECKING:
     from tacit.data.tables import Columns
     from tacit.models import Model, Recommendation
 
-__all__ = [
-    "INTERRUPTED",
-    "AsJson",
-    "ColumnNames",
-    "FeatureNames",
-    "Force",
-    "Implicit",
-    "ItemColumn",
-    "Layout",
-    "ModelOutput",
-    "ModelPath",
-    "OptionGroup",
-    "OwnPath",
-    "RatingRange",
-    "RatingsPaths",
-    "Settings",
-    "TitleColumn",
-    "WithExamples",
-    "WithSettings",
-    "item_table",
-    "plain_table",
-    "read_own",
-    "show_json",
-    "show_scores",
-    "show_table",
-    "spelled_out",
-]
-
 INTERRUPTED = 130  # the exit code of a command that was interrupted
 _NO_TERMINAL = 10_000  # columns, where nobody's screen has to hold them
 _REASONS = 3  # own ratings that are named beside a recommendation

@@ -9,8 +9,6 @@ from tacit.cli.options import AsJson, show_json
 from tacit.cli.progress import stages
 from tacit.cli.sources import GivenOrImplicit
 
-__all__ = ["run"]
-
 
 def run(
     ratings: Annotated[

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tacit.research.experiments.simulated import Simulated
     from tacit.research.theory import Case, Plan
 
-__all__ = ["run"]
-
 
 @dataclass(frozen=True)
 class Guesses(OptionGroup):

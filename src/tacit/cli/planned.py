@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tacit.research.experiments.simulated import Simulated
     from tacit.research.theory import Expectation, Plan
 
-__all__ = ["Shown", "show"]
-
 
 class Shown(NamedTuple):
     """All that is shown.

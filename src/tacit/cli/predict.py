@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.models import Model
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,

@@ -16,18 +16,6 @@ if TYPE_CHECKING:
     from tacit.engines import Engine
     from tacit.models import Model
 
-__all__ = [
-    "Pace",
-    "Quiet",
-    "duration",
-    "is_quiet",
-    "reset_quiet",
-    "say",
-    "stages",
-    "status",
-    "with_bar",
-]
-
 _OVERRUN = 0.3  # a step that takes longer than expected takes this part of its time more
 _QUIET = [False]
 _COMPILING = "the first time that a method runs on a machine its loops are compiled: up to a minute"

@@ -12,8 +12,6 @@ from tacit.errors import ConfigError
 if TYPE_CHECKING:
     from tacit.models import Model
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,

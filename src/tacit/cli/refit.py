@@ -10,8 +10,6 @@ from tacit.cli.making import Making, Paid, algorithm_of
 from tacit.cli.options import ModelOutput, RatingsPaths, Settings
 from tacit.cli.sources import Given, Source, Where
 
-__all__ = ["run"]
-
 
 def run(
     ratings: RatingsPaths,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.models import Model
     from tacit.reporting.html import Measure, Scored
 
-__all__ = ["run"]
-
 
 def run(
     model: ModelPath,

@@ -13,9 +13,8 @@ from tacit.cli.progress import duration
 from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tacit.research.experiments import Experiment, Options, Outcome
-
-__all__ = ["run"]
+    from tacit.research.experiments.reproducing import Options, Outcome
+    from tacit.research.experiments.spec import Experiment
 
 _EVERY = 30.0  # seconds between lines where stderr is no terminal
 
@@ -61,7 +60,8 @@ def run(
     if show_list:
         _show_list(as_json)
         return
-    from tacit.research.experiments import Options, read_experiment
+    from tacit.research.experiments.reading import read_experiment
+    from tacit.research.experiments.reproducing import Options
 
     if name is None:
         raise ConfigError("give the NAME of an experiment; `tacit reproduce --list` has them all")
@@ -85,8 +85,8 @@ def run(
 
 
 def _show_list(as_json: bool) -> None:
-    from tacit.research.experiments import read_experiment
     from tacit.research.experiments.paths import experiment_names
+    from tacit.research.experiments.reading import read_experiment
 
     found = [read_experiment(name) for name in experiment_names()]
     if as_json:
@@ -103,7 +103,7 @@ def _shown(experiment: "Experiment", options: "Options") -> "Outcome":
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from tacit.research.experiments import reproduce
+    from tacit.research.experiments.reproducing import reproduce
 
     console = Console(stderr=True)
     if not console.is_terminal:

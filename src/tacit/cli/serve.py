@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.demo import learn_quickly
 from tacit.errors import ConfigError
-
-__all__ = ["run"]
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
@@ -53,7 +52,7 @@ def run(
     limits = Limits(body=max_body, ratings=max_ratings, people=max_people, at_once=max_at_once)
     token = None if token_file is None else read_token(token_file)
     check_installed()
-    path = _demo_model(folder) if model is None else model
+    path = learn_quickly(folder) if model is None else model
     serve(
         path,
         host=host,
@@ -63,13 +62,6 @@ def run(
         page=page,
         ready=lambda taken: _announce(host, taken, page, token is not None),
     )
-
-
-def _demo_model(folder: Path) -> Path:
-    """Learn a model of synthetic films, unless an earlier demo left one."""
-    from tacit.cli.demo import learn_quickly
-
-    return learn_quickly(folder)
 
 
 def _announce(host: str, port: int, page: bool, guarded: bool) -> None:

@@ -11,8 +11,6 @@ from tacit.cli.options import AsJson, show_json
 from tacit.cli.progress import Quiet, say
 from tacit.errors import ConfigError, PrivacyError
 
-__all__ = ["run"]
-
 
 def run(
     model: Annotated[

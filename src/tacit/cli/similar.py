@@ -8,8 +8,6 @@ import typer
 from tacit.cli.options import AsJson, ModelPath, item_table, show_json, show_table
 from tacit.errors import TacitWarning
 
-__all__ = ["run"]
-
 _ALIKE = 0.995  # is shown as 1.00
 
 

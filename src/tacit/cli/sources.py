@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,13 +21,12 @@ from tacit.cli.progress import status, with_bar
 from tacit.errors import ConfigError, DataError, UnknownItemsError
 
 if TYPE_CHECKING:
+    from tacit.data.build import Rules
     from tacit.data.catalogue import Catalogue
     from tacit.data.ratings import Ratings
     from tacit.data.store import RatingsOrStore, Store
     from tacit.engines import Engine
     from tacit.models import Model
-
-__all__ = ["Given", "GivenOrImplicit", "Source", "Where", "learned", "own_ratings"]
 
 
 @dataclass(frozen=True)
@@ -194,15 +193,19 @@ class Source:
 
 def own_ratings(model: "Model", paths: "list[Path]", layout: Layout) -> "tuple[Ratings, int]":
     """Read what users predict from, and count ratings of items that the model does not have."""
-    from tacit.data.ratings import Ratings
+    from tacit.data.ratings import Ratings, columns_of
+    from tacit.data.readers.registry import read_file
+    from tacit.models.bulk import rules_for
 
-    options: dict[str, Any] = {"columns": layout.columns, "duplicates": layout.duplicates}
-    options |= {"rating_range": None if model.implicit else model.rating_range}
-    options |= {"catalogue": model.catalogue, "implicit": model.implicit}
+    roles, rules = columns_of(layout.columns, model.implicit), rules_for(model, layout.duplicates)
+
+    def read(rules: "Rules") -> Ratings:
+        return Ratings.of_tables([read_file(path, roles) for path in paths], rules)
+
     try:
-        return Ratings.from_file(paths, **options), 0
+        return read(rules), 0
     except UnknownItemsError as error:  # as after --top-items
-        return Ratings.from_file(paths, unknown_items="drop", **options), error.rows
+        return read(replace(rules, unknown_items="drop")), error.rows
 
 
 def learned(

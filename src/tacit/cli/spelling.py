@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["as_typed", "interrupted"]
-
 # What Python calls ratings or items that a file on the command line holds, and that parameter.
 _FILES = {"own_ratings": "ratings", "candidates": "only", "exclude": "exclude"}
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.data.tables import Choice
 
-__all__ = ["run"]
-
 
 def run(
     ratings: Annotated[

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tacit.models import Model
 
-__all__ = ["summary"]
-
 
 def summary(model: "Model", output: Path) -> str:
     """Say what was promised and made, and where all of it stands."""

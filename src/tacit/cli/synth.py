@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["check_tables", "run", "write_frame"]
-
 
 def run(
     output: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit._atomic import reason_of
 from tacit.cli.making import Making, Promise, algorithm_of
 from tacit.cli.options import ModelOutput, RatingsPaths
 from tacit.cli.progress import say
@@ -16,8 +17,6 @@ from tacit.errors import ConfigError
 
 if TYPE_CHECKING:
     from tacit.algorithms import Algorithm
-
-__all__ = ["run"]
 
 
 def run(
@@ -95,7 +94,7 @@ def _from_file(path: Path) -> "list[Algorithm]":
         tables = tomllib.loads(path.read_text(encoding="utf-8"))["candidate"]
         named = [(table.pop("algorithm"), table) for table in tables]
     except OSError as error:
-        raise ConfigError(f"--candidates {path}: {error.strerror or 'cannot be read'}") from None
+        raise ConfigError(f"--candidates {path}: cannot be read: {reason_of(error)}") from None
     except MALFORMED:
         raise ConfigError(
             f"--candidates {path}: expected a [[candidate]] table for each, with "

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tacit.accounting.certificate import Verification
     from tacit.models import Model
 
-__all__ = ["run"]
-
 _ABOVE = "see above"
 
 

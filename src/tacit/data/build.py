@@ -19,19 +19,6 @@ from tacit.errors import ConfigError, DataError, UnknownItemsError
 if TYPE_CHECKING:
     from tacit.data.csr import CsrRows, Settled
 
-__all__ = [
-    "NO_ROWS",
-    "Duplicates",
-    "RatingRange",
-    "Rules",
-    "UnknownItems",
-    "assembled",
-    "check_values",
-    "joined",
-    "stored_range",
-    "with_ones",
-]
-
 Duplicates = Literal["error", "last", "mean"]
 """What to do with a user's second rating of an item."""
 

@@ -18,8 +18,6 @@ from tacit.data.readers.registry import read_file
 from tacit.data.tables import Choice, column_of, feature_role
 from tacit.errors import ConfigError, DataError
 
-__all__ = ["Catalogue"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Catalogue:

@@ -25,19 +25,6 @@ from numpy.typing import NDArray
 from tacit._compiling import listen
 from tacit._parallel import chunks_of, map_chunks, parallel_map, spans_of
 
-__all__ = [
-    "UNWANTED",
-    "CsrRows",
-    "Grouped",
-    "Scope",
-    "Settled",
-    "bad_values",
-    "gather",
-    "group",
-    "present",
-    "settle",
-]
-
 listen()
 
 Array = NDArray[Any]

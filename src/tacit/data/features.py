@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from tacit.data.tables import column_of
 from tacit.errors import DataError
 
-__all__ = ["FeatureColumn", "ItemFeatures", "Kind"]
-
 Floats = NDArray[np.float64]
 Kind = Literal["number", "category", "vector"]
 

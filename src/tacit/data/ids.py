@@ -11,17 +11,6 @@ from numpy.typing import NDArray
 
 from tacit.errors import DataError
 
-__all__ = [
-    "Numbered",
-    "clean_ids",
-    "cuts_of",
-    "join_ids",
-    "numbered",
-    "pieces_of",
-    "rows_text",
-    "unify_ids",
-]
-
 _EXACT_FLOAT = 2.0**53
 _LARGEST = 2**63 - 1
 _PIECE = 1 << 17
@@ -162,28 +151,17 @@ def numbered(column: pl.Series, cuts: NDArray[np.int64], size: int | None = None
         return _ranked_texts(column, cuts)
     if column.dtype == pl.UInt64:
         return _ranked_integers(column, cuts)
-    from tacit.data.numbering import extent
-
-    pieces = _signed(column, cuts)
-    low, high = extent(pieces)
-    if low < 0 and column.dtype == pl.UInt32:
-        return numbered(column.cast(pl.Int64), cuts, size)
-    if size is None:
-        close = high - low < max(len(column), 1 << 16)
-        return Numbered(pieces, low, high - low + 1) if close else _ranked_integers(column, cuts)
-    if low < 0 or high >= size:
+    low, high = _smallest(column), _largest(column)
+    if size is not None and (low < 0 or high >= size):
         raise DataError(f"{column.name}: positions outside of the matrix")
-    return Numbered(pieces, 0, size)
-
-
-def _signed(column: pl.Series, cuts: NDArray[np.int64]) -> list[NDArray[Any]]:
-    """Integers in pieces of int32 or int64, which is what the kernels are made for.
-
-    Of UInt32 the bits are taken as they are: those beyond int32 turn up as negative.
-    """
-    if column.dtype == pl.UInt32:
-        return [piece.view(np.int32) for piece in pieces_of(column, cuts)]
-    return pieces_of(column if column.dtype == pl.Int64 else column.cast(pl.Int32), cuts)
+    if size is None and high - low >= max(len(column), 1 << 16):
+        return _ranked_integers(column, cuts)
+    # Loops are made for int32 and int64; the bits of UInt32 are taken as they are.
+    narrow = high < 1 << 31 and column.dtype != pl.Int64
+    if column.dtype != pl.UInt32 or not narrow:
+        column = column.cast(pl.Int32 if narrow else pl.Int64)
+    pieces = [piece.view(np.int32) if narrow else piece for piece in pieces_of(column, cuts)]
+    return Numbered(pieces, 0, size) if size is not None else Numbered(pieces, low, high - low + 1)
 
 
 def _ranked_integers(column: pl.Series, cuts: NDArray[np.int64]) -> Numbered:

@@ -7,24 +7,13 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit._parallel import chunks_of, map_chunks, parallel_map
-
-__all__ = ["extent", "factorize"]
+from tacit._parallel import chunks_of, parallel_map
 
 Array = NDArray[Any]
 Integers = NDArray[np.int64]
 Piece = TypeVar("Piece")
 
 _ONE = np.uint64(1)
-
-
-@numba.njit(nogil=True, cache=True)
-def _ends(numbers: Array) -> tuple[int, int]:
-    """The lowest and the highest of some integers."""
-    low = high = numbers[0]
-    for k in range(numbers.size):
-        low, high = min(low, numbers[k]), max(high, numbers[k])
-    return low, high
 
 
 @numba.njit(nogil=True, cache=True)
@@ -88,12 +77,6 @@ def _empty_table(slots: int) -> tuple[Array, Array, Array, Array]:
         np.empty(slots // 2, np.uint64),
         np.empty(slots // 2, np.int64),
     )
-
-
-def extent(pieces: Sequence[Array]) -> tuple[int, int]:
-    """The lowest and the highest integer."""
-    ends = map_chunks(_ends, pieces)
-    return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def factorize(

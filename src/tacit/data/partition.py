@@ -38,14 +38,12 @@ from tacit.data.build import (
 )
 from tacit.data.catalogue import Catalogue
 from tacit.data.ids import clean_ids, cuts_of, join_ids, pieces_of, unify_ids
-from tacit.data.ratings import Columns, Ratings, columns_of
+from tacit.data.ratings import Ratings, columns_of
 from tacit.data.readers.registry import files_of, read_batches, rows_about
 from tacit.data.store import Store
 from tacit.data.store_writer import SCRATCH, StoreWriter, check_folder
-from tacit.data.tables import ColumnChoice, Table
+from tacit.data.tables import ColumnChoice, Columns, Table
 from tacit.errors import ConfigError, DataError, UnknownItemsError
-
-__all__ = ["RATINGS_A_SHARD", "Progress", "partition"]
 
 RATINGS_A_SHARD = 8_000_000
 """How many ratings a shard has, about, when the caller does not say how many shards to make."""

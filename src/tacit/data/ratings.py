@@ -24,8 +24,6 @@ from tacit.data.readers.registry import files_of, read_file
 from tacit.data.tables import Choice, ColumnChoice, Columns, Table, column_of, read_frame
 from tacit.errors import ConfigError, DataError, PrivacyError
 
-__all__ = ["Columns", "Duplicates", "RatingRange", "Ratings", "UnknownItems", "columns_of"]
-
 _GUESS = Columns()
 
 

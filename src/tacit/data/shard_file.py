@@ -16,8 +16,6 @@ from tacit.data.ratings import Ratings
 from tacit.data.tables import READER_ERRORS
 from tacit.errors import DataError
 
-__all__ = ["UNSOUND_SHARD", "decoded", "encoded", "read_whole"]
-
 Arrays = tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32]]
 
 UNSOUND_SHARD = (*UNSOUND, *READER_ERRORS)

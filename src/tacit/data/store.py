@@ -31,19 +31,6 @@ from tacit.data.ratings import Ratings
 from tacit.data.shard_file import UNSOUND_SHARD, decoded, read_whole
 from tacit.errors import ConfigError, DataError, PrivacyError
 
-__all__ = [
-    "CATALOGUE",
-    "FORMAT",
-    "MANIFEST",
-    "RatingsOrStore",
-    "ShardInfo",
-    "Store",
-    "View",
-    "catalogue_frame",
-    "is_store",
-    "shard_path",
-]
-
 MANIFEST, CATALOGUE = "manifest.json", "catalogue.parquet"
 FORMAT = "tacit-store/1"
 _FEATURE = "feature "

@@ -30,8 +30,6 @@ from tacit.data.store import (
 )
 from tacit.errors import ConfigError, DataError
 
-__all__ = ["SCRATCH", "StoreWriter", "check_folder", "write_store"]
-
 SCRATCH = "scratch"
 """A folder within the store for what is on its way; gone when the store is whole."""
 

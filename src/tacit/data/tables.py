@@ -18,25 +18,6 @@ from numpy.typing import NDArray
 
 from tacit.errors import ConfigError, DataError
 
-__all__ = [
-    "KINDS",
-    "READER_ERRORS",
-    "Choice",
-    "ColumnChoice",
-    "Columns",
-    "Kind",
-    "Table",
-    "as_kind_of",
-    "column_of",
-    "feature_role",
-    "kind_of",
-    "places_of",
-    "read_frame",
-    "refusing",
-    "spelled",
-    "tells",
-]
-
 Choice = str | int | None
 """A column by name, by position, or to be guessed."""
 

@@ -17,8 +17,6 @@ from tacit._damaged import TORN
 from tacit.datasets.spec import Member
 from tacit.errors import DataError
 
-__all__ = ["member_bytes", "member_path", "member_stream"]
-
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 

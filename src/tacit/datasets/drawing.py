@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tacit.datasets.synthetic_loops import DrawPlan, Part, count_held_out
-
-__all__ = ["counts_near", "frames_of", "parts_of", "plan_for"]
+from tacit.datasets.synthetic_loops import DrawPlan, Part, Parts, count_held_out
 
 
 def counts_near(
@@ -30,10 +28,10 @@ def plan_for(
     return DrawPlan(np.uint64(key), counts, fraction, n_items)
 
 
-def parts_of(plan: DrawPlan) -> tuple[Part, Part]:
+def parts_of(plan: DrawPlan) -> Parts:
     """Make room for the training ratings and for the held-out ones."""
     held = count_held_out(plan)
-    return _part(plan.counts - held), _part(held)
+    return Parts(_part(plan.counts - held), _part(held))
 
 
 def _part(counts: npt.NDArray[np.int64]) -> Part:
@@ -44,12 +42,10 @@ def _part(counts: npt.NDArray[np.int64]) -> Part:
     return Part(start, *ids, np.empty(total, np.float32))
 
 
-def frames_of(
-    train: Part, test: Part, titles: list[str]
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+def frames_of(parts: Parts, titles: list[str]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The training ratings, the held-out ones, and the items with their titles."""
     items = pl.DataFrame({"item": np.arange(len(titles), dtype=np.uint32), "title": titles})
-    return _frame(train), _frame(test), items
+    return _frame(parts.train), _frame(parts.test), items
 
 
 def _frame(part: Part) -> pl.DataFrame:

@@ -17,9 +17,7 @@ import numpy.typing as npt
 
 from tacit.datasets.drawing import counts_near, parts_of, plan_for
 from tacit.datasets.family_loops import Stars, draw_stars
-from tacit.datasets.synthetic_loops import Part
-
-__all__ = ["FAMILIES", "STAR_RANGE", "Family", "draw_family"]
+from tacit.datasets.synthetic_loops import ZIPF_OFFSET, Parts
 
 STAR_RANGE: Final = (0.5, 5.0)
 LEVEL_SD: Final = 0.4
@@ -31,7 +29,6 @@ FACTOR_DECAY: Final = 0.75
 NOISE_SD: Final = 0.85
 NOISE_FACTOR: Final = 1.5
 """The sd of a user's noise is up to so many times the usual one, or that much smaller."""
-ZIPF_OFFSET: Final = 5.0
 
 
 class Family(NamedTuple):
@@ -77,16 +74,16 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 """The families by name, beside "rank-one" and "tastes", which are of another make."""
 
 
-def draw_family(family: Family, fraction: float, rng: np.random.Generator) -> tuple[Part, Part]:
+def draw_family(family: Family, fraction: float, rng: np.random.Generator) -> Parts:
     """Draw the ratings of a family, the training ones and the held-out ones."""
     stars = _stars(family, rng)
     most = family.items if family.most is None else min(family.most, family.items)
     centre, limits = math.log(family.per_user), (min(family.fewest, most), most)
     counts = counts_near(family.users, (centre, family.spread), limits, rng)
     plan = plan_for(counts, fraction, family.items, rng)
-    train, test = parts_of(plan)
-    draw_stars(plan, stars, train, test)
-    return train, test
+    parts = parts_of(plan)
+    draw_stars(plan, stars, parts)
+    return parts
 
 
 def _stars(family: Family, rng: np.random.Generator) -> Stars:

@@ -13,13 +13,10 @@ from tacit.datasets.synthetic_loops import (
     ROWS,
     TRIES,
     DrawPlan,
-    Part,
     Parts,
     blocks_of,
     deal,
 )
-
-__all__ = ["Stars", "draw_stars"]
 
 _SHOCKS = np.uint64(0x73686F636B) << np.uint64(24)  # leaves room for the number of an item
 
@@ -113,7 +110,6 @@ def _block(first: int, plan: DrawPlan, stars: Stars, parts: Parts) -> None:
         deal(plan, user, row[:count], ratings[:count], parts)
 
 
-def draw_stars(plan: DrawPlan, stars: Stars, train: Part, test: Part) -> None:
+def draw_stars(plan: DrawPlan, stars: Stars, parts: Parts) -> None:
     """Draw half-star ratings: level + quality + factors + noise, of items that people come upon."""
-    parts = Parts(train, test)
     map_chunks(lambda first: _block(first, plan, stars, parts), blocks_of(plan))

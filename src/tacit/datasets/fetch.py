@@ -8,8 +8,6 @@ from tacit.datasets.paths import folder_of
 from tacit.datasets.spec import Dataset, Download
 from tacit.errors import ConfigError, DataError
 
-__all__ = ["fetch"]
-
 
 def fetch(dataset: Dataset, folder: Path | None = None, *, overwrite: bool = False) -> list[Path]:
     """Download the files of a dataset, through pooch; those that are there already are kept.

@@ -19,8 +19,6 @@ from tacit.datasets.paths import found, missing, whole_folder
 from tacit.datasets.spec import Dataset, Member
 from tacit.errors import DataError
 
-__all__ = ["read"]
-
 _PIECE = 1 << 26
 _LONGEST = 1 << 20
 _FILM_BYTES = 10_000_000
@@ -30,9 +28,9 @@ _SIGNS = {"netflix": Signs(ord(":"), ord(",")), "yahoo-music": Signs(ord("|"), o
 def read(dataset: Dataset, folder: Path) -> Ratings:
     """All ratings of a dataset that is listed by film (Netflix) or by user (Yahoo! Music)."""
     places = _film_files(dataset, folder) or found(dataset, folder)
-    columns = _columns(places, _SIGNS[dataset.reader])
+    columns = _columns(places, _SIGNS[dataset.name])
     groups, others, values = (np.concatenate(columns.pop(0)) for _ in Taken._fields)
-    by_film = dataset.reader == "netflix"
+    by_film = dataset.name == "netflix"
     users, items = (others, groups) if by_film else (groups, others)
     _refuse_outside(dataset, values)
     (low, high), (lowest, highest) = dataset.scale, dataset.range

@@ -6,8 +6,6 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Signs", "Taken", "parse_lines"]
-
 _NEWLINE, _RETURN = 10, 13
 _MOST_DIGITS = 9
 

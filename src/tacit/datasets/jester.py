@@ -14,8 +14,6 @@ from tacit.datasets.paths import found
 from tacit.datasets.spec import Dataset
 from tacit.errors import DataError
 
-__all__ = ["read"]
-
 _NOT_RATED = 99.0
 
 

@@ -1,11 +1,9 @@
 """load: a named dataset as Ratings, checked against its published counts."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
@@ -14,22 +12,9 @@ from tacit._validate import Range, check
 from tacit.data.ratings import Ratings
 from tacit.datasets.paths import folder_of
 from tacit.datasets.registry import dataset_named
-from tacit.datasets.spec import Dataset, Reader
+from tacit.datasets.spec import Dataset
 from tacit.errors import DataError
 from tacit.trusted.selection import restricted
-
-__all__ = ["load"]
-
-_MODULES: Mapping[Reader, str] = MappingProxyType(
-    {
-        "jester": "jester",
-        "movielens": "movielens",
-        "netflix": "grouped",
-        "rank-one": "rank_one",
-        "yahoo-music": "grouped",
-        "yahoo-songs": "yahoo_songs",
-    }
-)
 
 
 def load(
@@ -61,7 +46,7 @@ def load(
     known = dataset if isinstance(dataset, Dataset) else dataset_named(dataset)
     words = f"a whole number from 2 to {known.counts.items}, the number of items of {known.name}"
     check("top", top, Annotated[int, Range(2, known.counts.items, words=words)] | None)
-    reader = import_module(f"tacit.datasets.{_MODULES[known.reader]}")
+    reader = import_module(f"tacit.datasets.{known.reader}")
     ratings: Ratings = reader.read(known, Path(folder) if folder else folder_of(known))
     _verify(ratings, known)
     return ratings if top is None else _most_rated(ratings, top)

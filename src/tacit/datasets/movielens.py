@@ -9,8 +9,6 @@ from tacit.datasets.paths import found
 from tacit.datasets.spec import Dataset, Member
 from tacit.errors import DataError
 
-__all__ = ["read"]
-
 _SEPARATORS = {"u.item": "|", "movies.dat": "::"}
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 from tacit.datasets.spec import Dataset, Member
 from tacit.errors import DataError
 
-__all__ = ["data_folder", "find", "folder_of", "found", "is_here", "missing", "whole_folder"]
-
 
 def data_folder() -> Path:
     """The folder of all datasets: TACIT_DATA, or a folder for this user's cached files."""

@@ -7,8 +7,6 @@ from tacit.data.ratings import Ratings
 from tacit.datasets.spec import Dataset
 from tacit.datasets.synthetic import synthesise
 
-__all__ = ["read"]
-
 
 def read(dataset: Dataset, folder: Path) -> Ratings:  # noqa: ARG001 - as other readers
     """Draw a rank-one matrix of the size of the dataset; there is no file of it."""

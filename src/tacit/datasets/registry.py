@@ -11,16 +11,6 @@ from typing import Final, NamedTuple
 from tacit._validate import one_of, refuse
 from tacit.datasets.spec import Counts, Dataset, Download, Member
 
-__all__ = [
-    "DATASETS",
-    "MAX_RATINGS",
-    "PAPER_RANGE",
-    "PAPER_TOPS",
-    "RATING_RANGES",
-    "dataset_named",
-    "rating_range_of",
-]
-
 MAX_RATINGS: Final = 80
 """xi: at most so many ratings a user in the paper's private experiments, except for Jester."""
 
@@ -111,7 +101,7 @@ def _synthetic(items: int) -> Dataset:
         licence="none needed: synthetic, drawn by tacit with seed 0",
         counts=Counts(500_000, items, 500_000 * MAX_RATINGS),
         scale=(-1.0, 1.0),
-        reader="rank-one",
+        reader="rank_one",
     )
 
 
@@ -178,7 +168,7 @@ def _netflix() -> Dataset:
         licence="research use only, no redistribution, no commercial use; acknowledge Netflix",
         counts=Counts(480_189, 17_770, 100_480_507),
         scale=(1.0, 5.0),
-        reader="netflix",
+        reader="grouped",
         members=tuple(
             Member(f"combined_data_{k}.txt", 1_000 * _MEGABYTE, archives) for k in range(1, 5)
         ),
@@ -198,7 +188,7 @@ def _yahoo_music() -> Dataset:
         licence="research at universities only, after signing Yahoo's data sharing agreement",
         counts=Counts(1_000_990, 624_961, 256_804_235),
         scale=(0.0, 100.0),
-        reader="yahoo-music",
+        reader="grouped",
         members=(
             Member("trainIdx1.txt", 12_000 * _MEGABYTE),
             Member("validationIdx1.txt", 500 * _MEGABYTE),
@@ -219,7 +209,7 @@ def _yahoo_songs() -> Dataset:
         licence="research at universities only, after signing Yahoo's data sharing agreement",
         counts=Counts(1_823_179, 136_736, 717_872_016),
         scale=(1.0, 5.0),
-        reader="yahoo-songs",
+        reader="yahoo_songs",
         members=tuple(Member(name, 4_000 * _MEGABYTE) for name in names),
         how_to_get="Ask for R2 there with a university's address, sign, unpack, and put "
         "train_0.txt to train_9.txt and test_0.txt to test_9.txt into that folder",

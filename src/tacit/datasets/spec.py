@@ -1,12 +1,7 @@
 """The description of a dataset: what is publicly known before anyone has its files."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
-
-__all__ = ["Counts", "Dataset", "Download", "Member", "Reader"]
-
-Reader = Literal["jester", "movielens", "netflix", "rank-one", "yahoo-music", "yahoo-songs"]
-"""The ways of reading that there are."""
+from typing import NamedTuple
 
 
 class Counts(NamedTuple):
@@ -58,7 +53,7 @@ class Dataset:
         licence: in one line.
         counts: what loading must find.
         scale: the lowest and the highest rating in the files.
-        reader: how its files are read.
+        reader: the module beside this one whose `read` reads its files.
         members: the files that are read, in that order.
         folders: folders of files that may stand for all members, inside the dataset's folder.
         downloads: what `tacit data get` fetches; empty where a person has to agree first.
@@ -74,7 +69,7 @@ class Dataset:
     licence: str
     counts: Counts
     scale: tuple[float, float]
-    reader: Reader
+    reader: str
     members: tuple[Member, ...] = ()
     folders: tuple[str, ...] = ()
     downloads: tuple[Download, ...] = ()

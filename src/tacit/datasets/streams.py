@@ -6,8 +6,6 @@ So a row does not depend on how many threads there are or on which of them draws
 import numba as nb
 import numpy as np
 
-__all__ = ["below", "normal", "start", "uniform"]
-
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)

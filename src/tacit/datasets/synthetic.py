@@ -16,8 +16,6 @@ from tacit.datasets.drawing import counts_near, frames_of, parts_of, plan_for
 from tacit.datasets.families import FAMILIES, STAR_RANGE, draw_family
 from tacit.datasets.titles import GENRES, invent_titles
 
-__all__ = ["Kind", "Synthetic", "synthesise", "tastes_in_parts"]
-
 Kind = Literal["rank-one", "tastes", "popular", "few", "wide", "sparse", "missing-not-at-random"]
 """The worlds that there are."""
 
@@ -134,21 +132,24 @@ def tastes_in_parts(
     main, second = _genres(items, rng)
     titles, things = invent_titles(main, second, rng), _things(main, second, rng)
     for number, first in enumerate(range(0, users, part)):
-        world, plan = _people(min(part, users - first), things, per_user, [seed, number])
-        train, test = parts_of(plan)
-        loops.draw_tastes(plan, world, train, test)
-        train.user[:] += np.uint32(first)
-        yield Synthetic(*frames_of(train, test, titles), rating_range=STAR_RANGE)
+        count, own = min(part, users - first), np.random.default_rng([seed, number])
+        world, plan = _people(count, things, per_user, 0.0, own)
+        parts = parts_of(plan)
+        loops.draw_tastes(plan, world, parts)
+        parts.train.user[:] += np.uint32(first)
+        yield Synthetic(*frames_of(parts, titles), rating_range=STAR_RANGE)
 
 
 def _people(
-    count: int, things: _Things, per_user: int, seed: list[int]
+    count: int, things: _Things, per_user: int, fraction: float, rng: np.random.Generator
 ) -> tuple[loops.TasteWorld, loops.DrawPlan]:
-    """Draw some people, and how many ratings each of them gives."""
-    rng = np.random.default_rng(seed)
-    world, items = _taste_world(count, things, rng), len(things[2])
-    law = math.log(per_user) - _COUNT_SPREAD**2 / 2, _COUNT_SPREAD
-    return world, plan_for(counts_near(count, law, (2, items), rng), 0.0, items, rng)
+    """Draw what some people like, and how many ratings each of them gives."""
+    items = len(things[2])
+    tastes = rng.standard_normal((count, len(GENRES)), np.float32) * _TASTE_SDS
+    level = _LEVEL + _LEVEL_SD * rng.standard_normal(count, np.float32)
+    world = loops.TasteWorld(*things, tastes, level, _SELECTIVITY, _NOISE_SD)
+    law = math.log(per_user) - _COUNT_SPREAD**2 / 2, _COUNT_SPREAD  # the mean is per_user
+    return world, plan_for(counts_near(count, law, (2, items), rng), fraction, items, rng)
 
 
 def _check_whole(name: str, value: object, low: int, high: int, what: str = "") -> None:
@@ -164,9 +165,9 @@ def _rank_one(
     left, right = (_unit_uniform(size, rng) for size in shape)
     counts = np.full(shape[0], per_user, np.int64)
     plan = plan_for(counts, fraction, shape[1], rng)
-    train, test = parts_of(plan)
-    loops.draw_rank_one(plan, left, right, train, test)
-    frames = frames_of(train, test, _plain_titles(shape[1]))
+    parts = parts_of(plan)
+    loops.draw_rank_one(plan, left, right, parts)
+    frames = frames_of(parts, _plain_titles(shape[1]))
     return Synthetic(*frames, rating_range=(-1.0, 1.0), truth=(left, right))
 
 
@@ -183,13 +184,10 @@ def _tastes(
     """Draw half-star ratings from a world of genres, fame, quality, moods and noise."""
     main, second = _genres(shape[1], rng)
     titles = invent_titles(main, second, rng)
-    world = _world(shape[0], main, second, rng)
-    law = math.log(per_user) - _COUNT_SPREAD**2 / 2, _COUNT_SPREAD  # the mean is per_user
-    plan = plan_for(counts_near(shape[0], law, (2, shape[1]), rng), fraction, shape[1], rng)
-    train, test = parts_of(plan)
-    loops.draw_tastes(plan, world, train, test)
-    frames = frames_of(train, test, titles)
-    return Synthetic(*frames, rating_range=STAR_RANGE)
+    world, plan = _people(shape[0], _things(main, second, rng), per_user, fraction, rng)
+    parts = parts_of(plan)
+    loops.draw_tastes(plan, world, parts)
+    return Synthetic(*frames_of(parts, titles), rating_range=STAR_RANGE)
 
 
 def _family(
@@ -197,7 +195,7 @@ def _family(
 ) -> Synthetic:
     """Draw half-star ratings of one of the star families, at this size."""
     family = FAMILIES[kind]._replace(users=shape[0], items=shape[1], per_user=per_user)
-    frames = frames_of(*draw_family(family, fraction, rng), _plain_titles(shape[1]))
+    frames = frames_of(draw_family(family, fraction, rng), _plain_titles(shape[1]))
     return Synthetic(*frames, rating_range=STAR_RANGE)
 
 
@@ -212,13 +210,6 @@ def _genres(n: int, rng: np.random.Generator) -> tuple[_Positions, _Positions]:
     return main, (main + rng.integers(1, len(GENRES), size=n)) % len(GENRES)
 
 
-def _world(
-    users: int, main: _Positions, second: _Positions, rng: np.random.Generator
-) -> loops.TasteWorld:
-    """Draw what items are like and what users like."""
-    return _taste_world(users, _things(main, second, rng), rng)
-
-
 def _things(main: _Positions, second: _Positions, rng: np.random.Generator) -> _Things:
     """Draw what items are like: traits, quality, and their order by fame."""
     n = len(main)
@@ -230,10 +221,3 @@ def _things(main: _Positions, second: _Positions, rng: np.random.Generator) -> _
     fame[order] = np.linspace(1.0, -1.0, n)
     quality = rng.normal(_QUALITY_OF_FAME * fame, _QUALITY_SD)
     return traits.astype(np.float32), quality.astype(np.float32), order
-
-
-def _taste_world(users: int, things: _Things, rng: np.random.Generator) -> loops.TasteWorld:
-    """Draw what users like."""
-    tastes = rng.standard_normal((users, len(GENRES)), np.float32) * _TASTE_SDS
-    level = _LEVEL + _LEVEL_SD * rng.standard_normal(users, np.float32)
-    return loops.TasteWorld(*things, tastes, level, _SELECTIVITY, _NOISE_SD)

@@ -9,21 +9,6 @@ import numpy.typing as npt
 from tacit._parallel import map_chunks
 from tacit.datasets.streams import below, normal, start, uniform
 
-__all__ = [
-    "BLOCK",
-    "ROWS",
-    "TRIES",
-    "DrawPlan",
-    "Part",
-    "Parts",
-    "TasteWorld",
-    "blocks_of",
-    "count_held_out",
-    "deal",
-    "draw_rank_one",
-    "draw_tastes",
-]
-
 ROWS, _HOLD_OUT = np.uint64(0x726F7773), np.uint64(0x686F6C64)
 BLOCK = 2048  # users that one thread takes at a time
 ZIPF_OFFSET = 5.0
@@ -230,13 +215,11 @@ def _tastes_block(first: int, plan: DrawPlan, world: TasteWorld, parts: Parts) -
         deal(plan, user, row[:count], ratings[:count], parts)
 
 
-def draw_rank_one(plan: DrawPlan, left: _Doubles, right: _Doubles, train: Part, test: Part) -> None:
+def draw_rank_one(plan: DrawPlan, left: _Doubles, right: _Doubles, parts: Parts) -> None:
     """Draw uniformly chosen entries of the outer product of `left` and `right`."""
-    parts = Parts(train, test)
     map_chunks(lambda first: _rank_one_block(first, plan, left, right, parts), blocks_of(plan))
 
 
-def draw_tastes(plan: DrawPlan, world: TasteWorld, train: Part, test: Part) -> None:
+def draw_tastes(plan: DrawPlan, world: TasteWorld, parts: Parts) -> None:
     """Draw half-star ratings: level + quality + affinity + noise, of items that people choose."""
-    parts = Parts(train, test)
     map_chunks(lambda first: _tastes_block(first, plan, world, parts), blocks_of(plan))

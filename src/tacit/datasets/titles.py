@@ -5,8 +5,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["GENRES", "Genre", "invent_titles"]
-
 
 class Genre(NamedTuple):
     """The words of one genre: how things are, what things there are, and where they happen."""

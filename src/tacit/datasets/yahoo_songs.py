@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from tacit.data.catalogue import Catalogue
-from tacit.data.ratings import Columns, Ratings
+from tacit.data.ratings import Ratings
+from tacit.data.tables import Columns
 from tacit.datasets.archives import member_path
 from tacit.datasets.paths import found
 from tacit.datasets.spec import Dataset
-
-__all__ = ["read"]
 
 
 def read(dataset: Dataset, folder: Path) -> Ratings:

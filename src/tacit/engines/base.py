@@ -25,8 +25,6 @@ from tacit.kernels.loops import Loops
 from tacit.trusted.rows import Rows, Run
 from tacit.trusted.statistic import BoundedSum, Statistic
 
-__all__ = ["Engine", "check_room", "run_on_threads"]
-
 Result = TypeVar("Result")
 
 

@@ -29,8 +29,6 @@ from tacit.errors import ConfigError, EngineError
 from tacit.trusted.sealing import new_key
 from tacit.trusted.statistic import BoundedSum, Statistic
 
-__all__ = ["Ray"]
-
 _OBJECTS = 200_000_000  # bytes of shared memory for messages: statistics and sealed sums
 _PATIENCE = 300.0  # seconds for a worker to say hello
 _ROOM = 6  # bytes of memory per byte of rows that are kept, local state included

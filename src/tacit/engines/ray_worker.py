@@ -18,8 +18,6 @@ from tacit.engines.shards import ShardSums
 from tacit.errors import EngineError, TacitError
 from tacit.trusted.statistic import Statistic
 
-__all__ = ["Answer", "Task", "Worker", "read_key"]
-
 
 @dataclass(frozen=True, eq=False)
 class Task:

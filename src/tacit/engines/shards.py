@@ -13,8 +13,6 @@ from tacit.kernels.loops import LOOPS, Loops
 from tacit.trusted.rows import Rows
 from tacit.trusted.statistic import BoundedSum, Statistic
 
-__all__ = ["ShardSums"]
-
 Result = TypeVar("Result")
 
 

@@ -12,8 +12,6 @@ from tacit.errors import EngineError
 from tacit.kernels.loops import LOOPS, Loops
 from tacit.trusted.statistic import BoundedSum, Statistic
 
-__all__ = ["StoreEngine"]
-
 
 class StoreEngine:
     """Streams the shards of a store for every sum; `threads` defaults to the cores it may use.

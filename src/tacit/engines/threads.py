@@ -12,8 +12,6 @@ from tacit.kernels.loops import LOOPS, Loops
 from tacit.trusted.rows import Rows
 from tacit.trusted.statistic import BoundedSum, Statistic
 
-__all__ = ["ThreadEngine"]
-
 
 class ThreadEngine:
     """Holds all rows in this process; `threads` defaults to the cores it may use.

@@ -19,8 +19,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_SEEN", "combined", "drift_variance", "gain"]
-
 Floats = NDArray[np.float64]
 
 MOST_SEEN = 104

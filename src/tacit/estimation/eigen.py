@@ -11,8 +11,6 @@ from scipy.sparse.linalg import eigsh
 
 from tacit._validate import Positive, Range
 
-__all__ = ["OjaRate", "OjaSteps", "oja", "start_block", "top_eigenpair"]
-
 Floats = NDArray[np.float64]
 OjaRate = Literal["paper", "theory", "power"] | Positive
 OjaSteps = Annotated[int, Range(1, 10_000)]

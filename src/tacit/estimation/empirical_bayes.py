@@ -5,8 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Shrunk", "drawn_to_popularity", "item_means", "shrunk"]
-
 Floats = NDArray[np.float64]
 
 _CHANCE = 9.0  # a slope counts by how far its square is above so many times its variance

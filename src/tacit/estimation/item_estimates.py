@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from tacit.estimation.cooccurrence import CoRatings
 from tacit.estimation.latent import LatentEstimate
 
-__all__ = ["ItemEstimates", "from_equations", "from_gradients", "moved"]
-
 Floats = NDArray[np.float64]
 
 _LEAST = 1e-6  # of an estimate that is kept when it is shrunk: then it is taken back no further

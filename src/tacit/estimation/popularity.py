@@ -4,8 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-__all__ = ["follow_popularity", "popularity", "positive"]
-
 Floats = NDArray[np.float64]
 
 _MISFIT = 0.1  # pairs tell an item's share to a tenth of it at best: tastes move them
@@ -81,10 +79,17 @@ def follow_popularity(pairs: Floats, weights: Floats, amount: float) -> Floats:
         return pairs
     expected = np.outer(weights, weights)
     off = pairs - np.diag(np.diag(pairs))
-    level = float(np.sum(off * expected)) / max(squares**2 - float(np.sum(weights**4)), 1e-300)
+    level = popularity_level(pairs, weights)
     excess = off - level * (expected - np.diag(weights**2))
     along = excess @ weights / squares
     change = np.outer(along, weights)
     change += change.T - float(along @ weights) / squares * expected
     np.fill_diagonal(change, 0.0)
     return np.asarray(pairs - amount * change)
+
+
+def popularity_level(pairs: Floats, weights: Floats) -> float:
+    """Return c, for which c w w^T is nearest to pairs off the diagonal."""
+    expected = np.outer(weights, weights)
+    np.fill_diagonal(expected, 0.0)
+    return float(np.sum(pairs * expected)) / max(float(np.sum(expected**2)), 1e-300)

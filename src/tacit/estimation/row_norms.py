@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from tacit.accounting.release import Release, ReleaseKind
 
-__all__ = ["NORMS", "NORM_SHARE", "default_row_norm", "norm_edges", "row_norm_of"]
-
 NORMS = Release(ReleaseKind.ROW_NORMS)
 """The release."""
 NORM_SHARE = 0.05

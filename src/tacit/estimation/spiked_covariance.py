@@ -15,21 +15,6 @@ from scipy.sparse.linalg import eigsh
 
 from tacit.estimation.cooccurrence import CoRatings
 
-__all__ = [
-    "MOST_DIRECTIONS",
-    "Factors",
-    "NoiseModel",
-    "best_known",
-    "debias",
-    "factors_by_products",
-    "factors_of_matrix",
-    "form_of",
-    "margin_over_noise",
-    "of_all_items",
-    "shrunk_loadings",
-    "start_of_products",
-]
-
 Floats = NDArray[np.float64]
 Product = Callable[[Floats, int], Floats]
 

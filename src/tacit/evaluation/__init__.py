@@ -1,7 +1,6 @@
 """Splits and measures of accuracy. NOT PRIVATE: for people who own the ratings."""
 
 from tacit.evaluation.accuracy import (
-    NOTICE,
     Accuracy,
     evaluate,
     global_mean_accuracy,
@@ -17,8 +16,8 @@ from tacit.evaluation.new_users import (
     fold_in,
     rank_new_users,
 )
-from tacit.evaluation.popularity import ExactPopularity
-from tacit.evaluation.ranking import Ranking, rank
+from tacit.evaluation.notice import NOTICE
+from tacit.evaluation.ranking import ExactPopularity, Ranking, rank
 from tacit.evaluation.splitting import split_table
 
 __all__ = [

@@ -17,23 +17,9 @@ from tacit._validate import Range, check
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError, DataError
-from tacit.evaluation.held_out import HeldOut, match_held_out
-from tacit.evaluation.notice import NOTICE, Measured
-from tacit.evaluation.predicting import predicted
+from tacit.evaluation.held_out import HeldOut, match_held_out, predicted
+from tacit.evaluation.notice import Measured
 from tacit.trusted.selection import keep
-
-__all__ = [
-    "NOTICE",
-    "Accuracy",
-    "Predictor",
-    "accuracy_of",
-    "evaluate",
-    "global_mean_accuracy",
-    "item_mean_accuracy",
-    "keep_ratings",
-    "split",
-    "user_mean_accuracy",
-]
 
 _CHUNK = 1 << 22  # ratings looked at together where a pass over all of them is needed
 

@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.evaluation.accuracy import Accuracy, accuracy_of, evaluate
-from tacit.evaluation.held_out import HeldOut, match_held_out
+from tacit.evaluation.held_out import HeldOut, match_held_out, predicted
 from tacit.evaluation.notice import Measured
-from tacit.evaluation.predicting import predicted
-
-__all__ = ["Calibration", "Reliability", "UncertainPredictor", "calibrate", "measure"]
 
 Floats = NDArray[np.float64]
 _GROUPS = 10

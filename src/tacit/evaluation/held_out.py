@@ -1,6 +1,7 @@
-"""Held-out ratings, matched with the training rows of those who gave them."""
+"""Held-out ratings: matched with the training rows of those who gave them, and predicted."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -8,11 +9,12 @@ from numpy.typing import NDArray
 
 from tacit.data.catalogue import Catalogue
 from tacit.data.ids import clean_ids, rows_of, rows_text
-from tacit.data.ratings import Columns, Ratings
-from tacit.data.tables import read_frame
+from tacit.data.ratings import Ratings
+from tacit.data.tables import Columns, read_frame
 from tacit.errors import ConfigError, DataError
-
-__all__ = ["HeldOut", "match_held_out"]
+from tacit.models.bulk import check_same_kind, pair_predictions
+from tacit.models.model import Model
+from tacit.models.rules import Floats, Pairs
 
 Integers = NDArray[np.int64]
 
@@ -59,6 +61,29 @@ def match_held_out(train: Ratings, test: Ratings | pl.DataFrame, catalogue: Cata
     known = known[np.argsort(rows[known], kind="stable")]
     people, person = np.unique(rows[known], return_inverse=True)
     return HeldOut(people, person, items[known], ratings[known], len(rows) - len(known))
+
+
+def predicted(
+    model: Any, train: Ratings, held_out: HeldOut, *, spread: bool = False
+) -> tuple[Floats, Floats]:
+    """Return the score of every held-out rating, and its std if `spread`.
+
+    A published model solves once for each user; anything else is asked for blocks of all items.
+    """
+    own = train.take_rows(held_out.people)
+    if isinstance(model, Model):
+        check_same_kind(model, own)
+        starts = np.searchsorted(held_out.person, np.arange(len(held_out.people) + 1))
+        return pair_predictions(model, own, Pairs(starts, held_out.item), spread=spread)
+    scores, stds = np.empty(len(held_out.item)), np.empty(len(held_out.item) if spread else 0)
+    blocks = model.predict_rows_with_std(own) if spread else model.predict_rows(own)
+    for start, block, *more in blocks:
+        low, high = np.searchsorted(held_out.person, (start, start + len(block)))
+        where = (held_out.person[low:high] - start, held_out.item[low:high])
+        scores[low:high] = block[where]
+        for spreads in more:
+            stds[low:high] = spreads[where]
+    return scores, stds
 
 
 def _in_train(train: Ratings, items: Integers, catalogue: Catalogue) -> Integers:

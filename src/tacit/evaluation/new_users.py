@@ -19,8 +19,6 @@ from tacit.evaluation.accuracy import keep_ratings
 from tacit.evaluation.notice import Measured
 from tacit.evaluation.ranking import Recommender, lowest_relevant
 
-__all__ = ["Estimate", "FoldIn", "NewUserRanking", "fold_in", "rank_new_users"]
-
 Floats = NDArray[np.float64]
 _HELD_OUT = 5  # one rating in so many is held out
 _FEWEST = 3  # ratings of a user: one held out, two folded in

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["NOTICE", "Measured"]
-
 NOTICE = "NOT PRIVATE: measured on people's held-out ratings, without noise"
 
 

@@ -21,9 +21,8 @@ from tacit.errors import ConfigError, DataError
 from tacit.evaluation.held_out import HeldOut, match_held_out
 from tacit.evaluation.notice import Measured
 
-__all__ = ["Ranking", "Recommender", "lowest_relevant", "rank"]
-
 Floats = NDArray[np.float64]
+_BLOCK = 1 << 16  # people at a time
 _UPPER = 0.7  # of the rating range: 4 and 5 of 5 stars, above 4 on [-10, 10]
 
 
@@ -38,6 +37,31 @@ class Recommender(Protocol):
     def recommend_rows(self, ratings: Ratings, n: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield (first row, positions of a block of users' n best items that they did not rate)."""
         ...
+
+
+class ExactPopularity:
+    """Recommends what most people in `train` have, without what a person has herself: NOT PRIVATE.
+
+    A yardstick for `rank`: what recommendations gain over it is what they know of tastes.
+    """
+
+    def __init__(self, train: Ratings) -> None:
+        """Count every item, without noise."""
+        self.catalogue = train.catalogue
+        counts = np.bincount(train.items, minlength=train.n_items)
+        self._order = np.argsort(-counts, kind="stable")  # equal counts: as in the catalogue
+
+    def recommend_rows(
+        self, ratings: Ratings, n: int = 10
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield (first row, positions of a block of users' n best items that they do not have)."""
+        from tacit.kernels.lists import first_others
+
+        for start in range(0, ratings.n_users, _BLOCK):
+            stop = min(start + _BLOCK, ratings.n_users)
+            lists = np.empty((stop - start, min(n, self._order.size)), np.int64)
+            first_others(self._order, ratings.indptr[start : stop + 1], ratings.items, lists)
+            yield start, lists
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,8 +8,6 @@ import polars as pl
 from tacit._validate import Range, check, one_of, refuse
 from tacit.errors import DataError
 
-__all__ = ["split_table"]
-
 _WAYS = ("time", "random")
 _KEY = ["user", "item"]
 

@@ -14,16 +14,6 @@ from tacit.book import Book, Reservation
 from tacit.errors import ConfigError, PrivacyError
 from tacit.trusted.journal import check_beforehand
 
-__all__ = [
-    "book_of",
-    "digest_of_budget",
-    "digest_of_settings",
-    "public_line",
-    "reserved",
-    "terms_of",
-    "watched",
-]
-
 Progress = Callable[[int, int], None]
 _LINE = "lifetime book"
 

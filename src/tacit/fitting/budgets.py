@@ -5,8 +5,6 @@ from typing import Final
 from tacit.accounting.budget import Accounting, PrivacyBudget
 from tacit.errors import ConfigError
 
-__all__ = ["NOT_GIVEN", "NotGiven", "budget_of"]
-
 
 class NotGiven:
     """Tells a budget that was left out from `budget=None`, which asks for no privacy."""

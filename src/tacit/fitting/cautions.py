@@ -9,8 +9,6 @@ from tacit.accounting.promise import Grade, grade_of, shown, weakness
 from tacit.algorithms import Facts
 from tacit.errors import TacitWarning
 
-__all__ = ["warn_beforehand"]
-
 _RANKS = ("rank", "start_rank")
 
 

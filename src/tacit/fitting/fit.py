@@ -40,22 +40,6 @@ from tacit.trusted.journal import Journal
 from tacit.trusted.mechanism import Mechanism, Numerics, Observer
 from tacit.trusted.sampler import SeededNoiseUnsafe, SystemNoise
 
-__all__ = [
-    "NOT_GIVEN",
-    "FitContext",
-    "FitPlan",
-    "NotGiven",
-    "Options",
-    "Outcome",
-    "budget_of",
-    "check_kind",
-    "fit",
-    "plan_of",
-    "reasons_not_private",
-    "run_plan",
-    "settings_of",
-]
-
 
 @dataclass(frozen=True)
 class Options:
@@ -305,6 +289,7 @@ def run_plan(
         reasons_not_private(options),
         sources=({"catalogue": COUNTS} if narrow else {}) | outcome.sources,
         method=Method.of(outcome.algorithm),
+        users=facts.n_users,
     ).resting_on(outcome.earlier)
     if options.book is not None:
         options.book.close(certificate)

@@ -7,8 +7,6 @@ from tacit.errors import TacitWarning
 from tacit.models import Model
 from tacit.models.latent import LatentFactorRule
 
-__all__ = ["use_features"]
-
 
 def use_features(model: Model, catalogue: Catalogue) -> Model:
     """Return the model with the features of the catalogue used, if it has any.

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import TacitWarning
-from tacit.fitting.memory import Drawn, Memory, Track
+from tacit.fitting.memory import Drawn, Memory
+from tacit.fitting.track import Track
 from tacit.fitting.turning import turn_between, turned
-
-__all__ = ["joined", "turn_track"]
 
 _COMMON = 0.5  # of the items must be the same for factors to be compared
 
@@ -55,8 +54,13 @@ def _add(theirs: Memory, drawn: Drawn) -> None:
         if turn_track(track, drawn.frame):
             track.refine([], drawn.values, drawn.noise)
             track.frame = drawn.frame
-    elif track.frame == drawn.frame:
+    elif track.frame == drawn.frame and _rows(track) == _rows(drawn):
         track.refine(drawn.ids, drawn.values, drawn.noise)
+
+
+def _rows(known: Track | Drawn) -> tuple[int, ...]:
+    """Return the shape but for items, of which there may be others by now."""
+    return known.values.shape[: known.values.ndim - known.axes]
 
 
 def turn_track(track: Track, frame: Mapping[str, Any]) -> bool:

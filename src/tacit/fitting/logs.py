@@ -13,8 +13,6 @@ from tacit.accounting.promise import shown
 from tacit.models import Model
 from tacit.trusted.journal import Journal
 
-__all__ = ["log_end", "log_resumed", "log_start"]
-
 _LOG = logging.getLogger("tacit")
 _LOG.addHandler(logging.NullHandler())
 _RESUMED = logging.getLogger("tacit.resumed")

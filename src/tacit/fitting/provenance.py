@@ -25,8 +25,6 @@ from typing import Any
 
 from tacit.errors import PrivacyError, PrivacyLeakWarning
 
-__all__ = ["given_settings", "looks_computed", "warn_of_leaks"]
-
 Named = tuple[str, Any]
 
 _PRECISION = 12  # significant digits; what is beyond them is rounding

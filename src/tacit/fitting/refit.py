@@ -27,13 +27,13 @@ from tacit.fitting.fit import (
 )
 from tacit.fitting.joining import joined
 from tacit.fitting.memory import Memory
+from tacit.fitting.parameters import Parameters
 from tacit.fitting.provenance import given_settings
 from tacit.fitting.remembering import Remembering
 from tacit.models import Model
 
-__all__ = ["Refit", "refit"]
-
 _FORESEEN = 1.0  # refits: classes of people are told apart that will be legible after so many
+_PLANNED = "their costs and number were planned, not chosen by what they released"
 _RELEASES = (LatentFactors, Moments)
 
 
@@ -83,10 +83,13 @@ class Refit:
             horizon = min(max(self._lifetime.mu**2 / mine, 1.0), _FORESEEN)
             ids = context.ratings.catalogue.ids.to_list()
             mechanism = Remembering(context.mechanism.within(ledger), memory, ids, horizon)
-            rule = self.algorithm.run(mechanism, planned)
+            known = replace(planned, earlier=Parameters(memory, ids))
+            rule = self.algorithm.run(mechanism, known)
             memory.about["spent"] = together
             self.reservation.memory = self._remember(memory, earlier, mine)
-            return replace(Outcome.of(rule, self.algorithm, planned), earlier=earlier)
+            outcome = Outcome.of(rule, self.algorithm, planned)
+            public = {**outcome.public, **({"earlier refits": _PLANNED} if earlier else {})}
+            return replace(outcome, public=public, earlier=earlier)
 
         return run
 

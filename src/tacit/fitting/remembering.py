@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 from tacit.accounting.budget import Sensitivity
 from tacit.accounting.release import Release, ReleaseKind
 from tacit.estimation.cooccurrence import CoRatings, activity_strata, co_ratings
-from tacit.estimation.popularity import follow_popularity
+from tacit.estimation.popularity import follow_popularity, popularity_level
 from tacit.fitting.joining import turn_track
-from tacit.fitting.memory import Memory, Track
+from tacit.fitting.memory import Memory
+from tacit.fitting.track import Track
 from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.statistic import Statistic
 from tacit.trusted.statistics import ItemCounts
-
-__all__ = ["REMEMBERED", "Remembering"]
 
 Floats = NDArray[np.float64]
 _CLOSE = 0.15  # a norm that is so near to that of the frame is that of the frame
@@ -58,6 +57,7 @@ class Remembering(Mechanism):
         self._memory, self._ids, self._horizon = memory, list(ids), horizon
         self._users = float(self.public_users or 0)
         self._rated: CoRatings | None = None
+        self._weight_noise = 0.0
         self._made: dict[str, float] = {}  # noise of what was returned, by name of the release
 
     def noise_sd(self, release: Release, sensitivity: Sensitivity | None = None) -> float:
@@ -101,12 +101,13 @@ class Remembering(Mechanism):
             self._users = max(float(drawn[3]), 1.0)
         track = self._memory.tracks.get(name)
         if track is None or track.frame != frame:
-            track = Track.start(axes, frame, ids, drawn.shape)
-            self._memory.tracks[name] = track
-        self._resize(release.kind, track, ids)
+            track = self._memory.start(name, Track.start(axes, frame, ids, drawn.shape))
+        for one in filter(None, (track, self._memory.before(name))):
+            self._resize(release.kind, one, ids)
         each, noise = drawn / self._users, (sd / self._users) ** 2
-        values, variances = track.add(ids, each, noise)
+        values, variances = self._memory.add(name, ids, each, noise)
         self._memory.drew(name, axes, frame, ids, each, noise)
+        track = self._memory.tracks[name]
         usual = track.stated(ids, variances)
         self._made[release.name] = self._users * math.sqrt(usual)
         even = np.sqrt(usual / np.maximum(variances, max(usual, 1e-300)))
@@ -125,10 +126,11 @@ class Remembering(Mechanism):
         if weights.any():
             rows = counts.values.size / weights.size
             noise = math.sqrt(rows * counts.stated(counts.ids, counts.variances))
+            weights *= weights**2 / (weights**2 + noise**2)  # or those that noise made drift most
             unclear = max(noise, _RARE * float(weights.mean()))
             sizes = dict(zip(counts.ids, weights, strict=True))
             along = kind is not ReleaseKind.ITEM_WEIGHTS
-            track.resize(ids, sizes, unclear if along else None)
+            track.resize(ids, sizes, unclear if along else None, noise)
 
     def _spreads(self, release: Release, statistic: Any) -> Floats:
         """Spreads are always of the same form."""
@@ -145,11 +147,15 @@ class Remembering(Mechanism):
         edges = self._edges(super().noise_sd(release))
         if track is not None:
             edges = tuple(track.frame["edges"])
-        framed, sd = ItemCounts(statistic.n_items, edges), self.noise_sd(release)
+        framed = ItemCounts(statistic.n_items, edges)
         found = self._together(release, framed, self._ids, {"edges": list(edges)})
         rows = _regrouped(np.atleast_2d(found), edges, statistic.edges)
+        sd = self._made[release.name]
+        if set(statistic.edges) != set(edges):
+            sd *= math.sqrt(len(edges) + 1)
         self._made[release.name] = sd
         self._rated = co_ratings(rows, sd, statistic.edges, self._users)
+        self._weight_noise = float(np.mean(self._rated.error * self._rated.weights))
         return rows if statistic.edges else rows[0]
 
     def _edges(self, noise_sd: float) -> tuple[int, ...]:
@@ -197,7 +203,11 @@ class Remembering(Mechanism):
         return self._together(release, framed, ids, frame)
 
     def _pairs(self, release: Release, statistic: Any) -> Floats:
-        """Co-occurrences are always of the same form; popularity in them is that of today."""
+        """Co-occurrences are always of the same form; popularity in them is that of today.
+
+        What noise e of the weights adds to them is c e e^T, beyond what popularity takes off: one
+        eigenvalue, c times items times the variance of e, which counts as noise.
+        """
         known = self._known(statistic)
         ids = [self._ids[at] for at in known]
         if self._looked_at(release):
@@ -205,7 +215,10 @@ class Remembering(Mechanism):
         found = self._together(release, statistic, ids, {})
         counts = self._memory.tracks.get(ReleaseKind.ITEM_WEIGHTS.value)
         gone = 0.0 if counts is None else 1.0 - counts.kept
-        return follow_popularity(found, self._weights_of_items()[known], gone)
+        weights, error = self._weights_of_items()[known], self._weight_noise
+        level = abs(popularity_level(found, weights))
+        self._made[release.name] += level * gone * error**2 * math.sqrt(known.size / 2.0)
+        return follow_popularity(found, weights, gone)
 
     def _again(
         self, release: Release, framed: Statistic, ids: list[Any], frame: dict[str, Any]

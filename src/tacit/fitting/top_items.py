@@ -10,8 +10,6 @@ from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.statistics import ItemCounts
 from tacit.trusted.views import ChosenItems, seen
 
-__all__ = ["COUNTS", "COUNT_SHARE", "narrowed", "reserve_counts", "top_items"]
-
 COUNTS = Release(ReleaseKind.ITEM_COUNTS)
 """The release."""
 COUNT_SHARE = 0.05

@@ -22,13 +22,11 @@ from tacit.data.store import RatingsOrStore
 from tacit.engines.base import Engine
 from tacit.errors import ConfigError
 from tacit.fitting.booked import book_of, reserved, terms_of
+from tacit.fitting.budgets import NOT_GIVEN, NotGiven, budget_of
 from tacit.fitting.fit import (
-    NOT_GIVEN,
     FitContext,
-    NotGiven,
     Options,
     Outcome,
-    budget_of,
     check_kind,
     reasons_not_private,
     run_plan,
@@ -39,8 +37,6 @@ from tacit.models import Model
 from tacit.models.rules import LocalRule
 from tacit.trusted.statistics import HeldOutLosses, Holdout
 from tacit.trusted.views import NotHeldOut, seen
-
-__all__ = ["CHOSEN", "LOSSES", "describe", "tune"]
 
 LOSSES = Release(ReleaseKind.HELD_OUT_LOSSES)
 """The release that compares the candidates."""

@@ -10,8 +10,6 @@ All of it is post-processing of public numbers.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["turn_between", "turned"]
-
 Floats = NDArray[np.float64]
 
 

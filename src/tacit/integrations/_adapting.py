@@ -8,15 +8,13 @@ import numpy as np
 
 from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.certificate import Certificate
-from tacit.algorithms import ALGORITHMS, IMPLICIT_ALGORITHMS, Algorithm
 from tacit.data.catalogue import Catalogue
 from tacit.errors import ConfigError, DataError
-from tacit.fitting.fit import NOT_GIVEN, NotGiven, budget_of
+from tacit.fitting.budgets import NOT_GIVEN, NotGiven, budget_of
 from tacit.models import Model, load
 from tacit.models.rules import OwnRows
 
 __all__ = [
-    "algorithm_of",
     "budget_asked",
     "budget_settings",
     "check_columns",
@@ -51,18 +49,6 @@ def budget_settings(certificate: Certificate) -> dict[str, Any]:
         "delta": budget.delta,
         "neighbours": str(budget.neighbours),
     }
-
-
-def algorithm_of(name: str, settings: dict[str, Any]) -> Algorithm:
-    """Return an algorithm of this package by its name, with settings as a certificate lists them.
-
-    >>> algorithm_of("interactions", {"rank": 3}).rank
-    3
-    """
-    made = {**ALGORITHMS, **IMPLICIT_ALGORITHMS}.get(name)
-    if made is None:
-        raise ConfigError(f"algorithm={name!r}: there is none of this name")
-    return type(made())(**settings)
 
 
 def model_bytes(model: Model) -> bytes:

@@ -21,7 +21,7 @@ from tacit._atomic import write_durably
 from tacit._damaged import MALFORMED
 from tacit._outputs import Kind, Output, check_replaceable
 from tacit._validate import Count, check
-from tacit.algorithms import Interactions
+from tacit.algorithms import Interactions, algorithm_from
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.errors import (
@@ -34,7 +34,6 @@ from tacit.errors import (
 )
 from tacit.fitting.fit import fit
 from tacit.integrations._adapting import (
-    algorithm_of,
     budget_asked,
     budget_settings,
     check_columns,
@@ -434,8 +433,7 @@ def _read_settings(content: bytes) -> dict[str, Any]:
         if facts.pop("format") != _UNFITTED:
             raise ModelFileError("file: expected settings that PrivateRecommender.save wrote")
         known = {name: facts[name] for name in ("epsilon", "delta", "neighbours", "nonprivate")}
-        return known | {
-            "algorithm": None if method is None else algorithm_of("interactions", method)
-        }
+        algorithm = None if method is None else algorithm_from("interactions", **method)
+        return known | {"algorithm": algorithm}
     except MALFORMED:
         raise ModelFileError("file: neither a model nor the settings of one") from None

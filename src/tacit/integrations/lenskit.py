@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tacit.algorithms import algorithm_from
 from tacit.data.catalogue import Catalogue
 from tacit.data.ratings import Ratings
 from tacit.errors import ConfigError, DataError, MissingPackage
 from tacit.fitting.fit import fit
-from tacit.integrations._adapting import algorithm_of, budget_asked, model_bytes, model_from_bytes
+from tacit.integrations._adapting import budget_asked, model_bytes, model_from_bytes
 from tacit.models import Model
 from tacit.models.own_ratings import own_interactions, own_row
 from tacit.models.rules import Choosing, Floats, OwnRows
@@ -84,7 +85,7 @@ class PrivateScorer(Component[ItemList], Trainable):  # type: ignore[misc]
         if config.settings and config.method is None:
             raise ConfigError("settings without method: name the method that they are of")
         budget = budget_asked(config.epsilon, config.delta, config.neighbours, config.nonprivate)
-        algorithm = None if config.method is None else algorithm_of(config.method, config.settings)
+        algorithm = algorithm_from(config.method, **config.settings)
         self.model_ = fit(self._ratings(data), algorithm, budget=budget)
 
     def __call__(self, query: QueryInput, items: ItemList) -> ItemList:

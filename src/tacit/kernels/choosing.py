@@ -11,8 +11,6 @@ from numba import njit
 
 from tacit.kernels.lists import keep_sorted
 
-__all__ = ["best_chosen", "share_sums", "softplus"]
-
 _LOWEST = -708.0  # exp of less has not all digits
 _SHIFT = 1.5 * 2.0**52  # added to a number, it leaves the nearest whole number in the last bits
 _BITS = np.int64(np.float64(_SHIFT).view(np.int64)) - 1023

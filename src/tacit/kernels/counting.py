@@ -6,6 +6,4 @@ makes no array needs no counts: what it is given stays where it is until the loo
 
 from numba import njit
 
-__all__ = ["without_counting"]
-
 without_counting = njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]

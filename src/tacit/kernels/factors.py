@@ -6,8 +6,6 @@ from numba import njit
 from tacit.kernels.quantise import clip_factor, quantise
 from tacit.kernels.solving import dot, own_solution, put, target
 
-__all__ = ["factor_gradient", "solve_factors"]
-
 
 @njit(cache=True, nogil=True)
 def solve_factors(rows, factors, roots, solved, lo, hi):

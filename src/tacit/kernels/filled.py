@@ -8,8 +8,6 @@ from tacit.kernels.rows import clipped
 from tacit.kernels.solving import put
 from tacit.kernels.tiles import BROAD, TALL, multiply
 
-__all__ = ["descend", "map_rows", "quantise_rows"]
-
 
 @njit(cache=True, nogil=True)
 def descend(rows, filled, rate, norm, lo, hi):

@@ -6,8 +6,6 @@ from numba import njit
 from tacit.kernels.quantise import clip_factor, norm_of, quantise
 from tacit.kernels.rows import priorities
 
-__all__ = ["add_losses", "mark_held_out"]
-
 
 @njit(cache=True, nogil=True)
 def mark_held_out(rows, seed, below, lo, hi, marks):

@@ -5,8 +5,6 @@ from numba import njit
 
 from tacit.kernels.rows import clipped
 
-__all__ = ["row_sums", "weighted_counts", "weighted_sums"]
-
 
 @njit(cache=True, nogil=True)
 def weighted_sums(rows, middle, half, radius, lo, hi, total):

@@ -19,21 +19,8 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, overload, register_model
 
-__all__ = [
-    "at_items",
-    "dot",
-    "four",
-    "larger",
-    "load",
-    "parts",
-    "put_rounded",
-    "rounded",
-    "smaller",
-    "store",
-    "two_dots",
-]
-
 _FOUR = ir.VectorType(ir.DoubleType(), 4)
+_EIGHT = ir.VectorType(ir.DoubleType(), 8)
 _NOTHING = ir.Constant(_FOUR, ir.Undefined)
 
 
@@ -50,7 +37,20 @@ class _Model(models.PrimitiveModel):
         super().__init__(manager, kind, _FOUR)
 
 
-_four = Four()
+class Eight(types.Type):
+    """The type of a vector of eight doubles."""
+
+    def __init__(self) -> None:
+        super().__init__(name="eight doubles")
+
+
+@register_model(Eight)
+class _WideModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _EIGHT)
+
+
+_four, _eight = Four(), Eight()
 
 
 def _place(number: int) -> Any:
@@ -69,9 +69,9 @@ def _array(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return context.make_array(kind)(context, builder, value)
 
 
-def _pointer(builder: Any, array: Any, index: Any) -> Any:
-    """Return where four numbers that lie side by side begin."""
-    kind = ir.VectorType(array.data.type.pointee, 4)
+def _pointer(builder: Any, array: Any, index: Any, size: int = 4) -> Any:
+    """Return where so many numbers that lie side by side begin."""
+    kind = ir.VectorType(array.data.type.pointee, size)
     return builder.bitcast(builder.gep(array.data, [index]), kind.as_pointer())
 
 
@@ -120,35 +120,69 @@ def rounded(_typing: Any, vector: Any) -> Any:
 
 
 @intrinsic
-def _nearest(_typing: Any, vector: Any) -> Any:
-    """Return the nearest whole numbers, ties to even, as doubles."""
+def _put_nearest(_typing: Any, integers: Any, vector: Any, _index: Any, _factor: Any) -> Any:
+    """Write vector[index : index + 8] * factor as the nearest whole numbers, ties to even.
 
-    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        kind = ir.FunctionType(_FOUR, [_FOUR])
-        rint = cgutils.get_or_insert_function(builder.module, kind, "llvm.rint.v4f64")
-        return builder.call(rint, arguments)
+    Return them as doubles; nothing checks that there are eight.
+    """
+    if not vector.layout == integers.layout == "C":
+        raise TypingError("what is rounded, and what is written to, must be contiguous")
 
-    return _four(vector), codegen
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        to, source = signature.args[0].dtype, signature.args[1].dtype
+        read = _array(context, builder, signature.args[1], arguments[1])
+        written = _array(context, builder, signature.args[0], arguments[0])
+        at = _pointer(builder, read, arguments[2], 8)
+        given = builder.load(at, align=source.bitwidth // 8)
+        given = builder.fpext(given, _EIGHT) if source == types.float32 else given
+        nothing, first = ir.Constant(_EIGHT, ir.Undefined), ir.VectorType(ir.IntType(32), 8)
+        one = builder.insert_element(nothing, arguments[3], _place(0))
+        many = builder.shuffle_vector(one, nothing, ir.Constant(first, [0] * 8))
+        kind = ir.FunctionType(_EIGHT, [_EIGHT])
+        rint = cgutils.get_or_insert_function(builder.module, kind, "llvm.rint.v8f64")
+        nearest = builder.call(rint, [builder.fmul(given, many)])
+        whole, bits = nearest, to.bitwidth
+        if isinstance(to, types.Integer):
+            whole = builder.fptosi(nearest, ir.VectorType(ir.IntType(bits), 8))
+        elif to == types.float32:
+            whole = builder.fptrunc(nearest, ir.VectorType(ir.FloatType(), 8))
+        at = _pointer(builder, written, arguments[2], 8)
+        builder.store(whole, at, align=bits // 8)
+        return nearest
+
+    return _eight(integers, vector, types.intp, types.float64), codegen
 
 
 @intrinsic
-def _store_whole(_typing: Any, array: Any, _index: Any, vector: Any) -> Any:
-    """Write four whole numbers to array[index : index + 4], as integers if it is of these."""
-    if array.layout != "C":
-        raise TypingError("what is written to must be contiguous")
+def _add_squares(_typing: Any, sums: Any, numbers: Any) -> Any:
+    """Return sums + numbers^2, each of eight."""
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind, written = signature.args[0].dtype, arguments[2]
-        size = kind.bitwidth
-        data = _array(context, builder, signature.args[0], arguments[0])
-        if isinstance(kind, types.Integer):
-            written = builder.fptosi(written, ir.VectorType(ir.IntType(size), 4))
-        elif kind == types.float32:
-            written = builder.fptrunc(written, ir.VectorType(ir.FloatType(), 4))
-        builder.store(written, _pointer(builder, data, arguments[1]), align=size // 8)
-        return context.get_dummy_value()
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        sums, numbers = arguments
+        return builder.fadd(sums, builder.fmul(numbers, numbers))
 
-    return types.none(array, types.intp, vector), codegen
+    return _eight(sums, numbers), codegen
+
+
+@intrinsic
+def _eight_zeros(_typing: Any) -> Any:
+    def codegen(_context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
+        return ir.Constant(_EIGHT, [0.0] * 8)
+
+    return _eight(), codegen
+
+
+@intrinsic
+def _total(_typing: Any, numbers: Any) -> Any:
+    """Return the sum of eight whole numbers."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        found = [builder.extract_element(arguments[0], _place(k)) for k in range(8)]
+        while len(found) > 1:
+            found = [builder.fadd(*found[k : k + 2]) for k in range(0, len(found), 2)]
+        return found[0]
+
+    return types.float64(numbers), codegen
 
 
 @intrinsic
@@ -280,20 +314,16 @@ def put_rounded(vector, factor, integers):
 
     It is of whole numbers, in sums that do not wait for each other: their order changes nothing.
     """
-    many, one, two = four(factor), four(0.0), four(0.0)
-    pairs, whole = vector.size - vector.size % 8, vector.size - vector.size % 4
-    for p in range(0, pairs, 8):
-        first, second = _nearest(load(vector, p) * many), _nearest(load(vector, p + 4) * many)
-        _store_whole(integers, p, first)
-        _store_whole(integers, p + 4, second)
-        one, two = one + first * first, two + second * second
+    one, two = _eight_zeros(), _eight_zeros()
+    pairs, whole = vector.size - vector.size % 16, vector.size - vector.size % 8
+    for p in range(0, pairs, 16):
+        one = _add_squares(one, _put_nearest(integers, vector, p, factor))
+        two = _add_squares(two, _put_nearest(integers, vector, p + 8, factor))
     if pairs < whole:
-        first = _nearest(load(vector, pairs) * many)
-        _store_whole(integers, pairs, first)
-        one = one + first * first
-    a, b, c, d = parts(one + two)
+        one = _add_squares(one, _put_nearest(integers, vector, pairs, factor))
+    total = _total(one) + _total(two)
     for p in range(whole, vector.size):
         last = np.rint(vector[p] * factor)
         integers[p] = last
-        a += last * last
-    return (a + b) + (c + d)
+        total += last * last
+    return total

@@ -48,14 +48,6 @@ from tacit.kernels.solving import (
 )
 from tacit.kernels.tiles import WIDE, tiled
 
-__all__ = [
-    "LatentArrays",
-    "expected_equations",
-    "expected_gradient",
-    "factor_moments",
-    "posterior_means",
-]
-
 
 class LatentArrays(NamedTuple):
     """The published numbers of the model; offsets are with the rows.
@@ -240,16 +232,16 @@ def _put_gradient(rows, i, tables, room, rank, shape, terms):
 
 
 @without_counting
-def _add_terms(terms, length, items, choices, quanta, integers, total):
+def _add_terms(terms, length, items, choices, quanta, integers, sums):
     """Add a user's terms, clipped as one vector and rounded, to her items and choice factors."""
-    step, first = filled_by_four(total.shape[1]), total.shape[0] - choices
+    step, first = sums.shape[1], sums.shape[0] - choices
     factor = clip_factor(length, 1.0) * quanta.bound / quanta.quantum
     size = (items.size + choices) * step
     quantise(terms[0, :size], factor, quanta.most_squared, integers)
     for p in range(items.size):
-        add_units(integers, p * step, total, items[p])
+        add_units(integers, p * step, sums, items[p])
     for k in range(choices):
-        add_units(integers, (items.size + k) * step, total, first + k)
+        add_units(integers, (items.size + k) * step, sums, first + k)
 
 
 @njit(cache=True, nogil=True)
@@ -260,7 +252,8 @@ def expected_gradient(rows, model, choice_weight, quanta, lo, hi, total):
     v = prior^T c and w = `choice_weight`.
     """
     (choices, rank), longest = model.prior.shape, longest_row(rows.indptr, lo, hi)
-    size = (longest + choices) * filled_by_four(rank + 1) + WIDE
+    step = filled_by_four(rank + 1)
+    size, sums = (longest + choices) * step + WIDE, np.zeros((len(total), step), dtype=np.int64)
     tables, shape = tables_of(model), (quanta.bound, choice_weight, choices)
     room = room_for(tables, longest)
     terms, integers = np.empty((1, size), dtype=np.float32), np.empty(size, dtype=np.int32)
@@ -277,7 +270,10 @@ def expected_gradient(rows, model, choice_weight, quanta, lo, hi, total):
             continue
         length = _put_gradient(rows, i, tables, room, rank, shape, terms)
         own = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        _add_terms(terms, length, own, choices, quanta, integers, total)
+        _add_terms(terms, length, own, choices, quanta, integers, sums)
+    for k in range(len(total)):
+        for l in range(rank + 1):
+            total[k, l] += sums[k, l]
 
 
 @njit(cache=True, nogil=True)

@@ -16,24 +16,6 @@ from numba.extending import intrinsic, models, register_model
 from tacit.kernels.counting import without_counting
 from tacit.kernels.tiles import WIDE
 
-__all__ = [
-    "BATCH",
-    "add_outer",
-    "add_units",
-    "clear_line",
-    "combine",
-    "copy_line",
-    "filled_by_four",
-    "line_dot",
-    "put_multiples",
-    "put_terms",
-    "scale_line",
-    "squared_length",
-    "subtract_lines",
-    "sum_at_items",
-    "zeros",
-]
-
 BATCH = 4  # rows of integers whose outer products are added together
 _LINE = ir.VectorType(ir.FloatType(), WIDE)
 _NOTHING = ir.Constant(_LINE, ir.Undefined)
@@ -282,20 +264,26 @@ def _repeated(builder: Any, at: Any, lanes: int) -> Any:
     return builder.sext(many, ir.VectorType(ir.IntType(64), lanes))
 
 
-@intrinsic
-def _add_four(_typing: Any, sums: Any, _row: Any, _column: Any, units: Any, _index: Any) -> Any:
-    """Add four 32-bit integers, side by side, to a row of 64-bit sums."""
+def _adding(lanes: int) -> Any:
+    """Return what adds so many 32-bit integers, side by side, to a row of 64-bit sums."""
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        where = _at(context, builder, signature.args[0], *arguments[:3])
-        where = builder.bitcast(where, ir.VectorType(ir.IntType(64), 4).as_pointer())
-        array = context.make_array(signature.args[3])(context, builder, arguments[3])
-        units = _widened(builder, builder.gep(array.data, [arguments[4]]), 4)
-        more = builder.add(builder.load(where, align=8), units)
-        builder.store(more, where, align=8)
-        return context.get_dummy_value()
+    @intrinsic
+    def adding(_typing: Any, sums: Any, _row: Any, _column: Any, units: Any, _index: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            where = _at(context, builder, signature.args[0], *arguments[:3])
+            where = builder.bitcast(where, ir.VectorType(ir.IntType(64), lanes).as_pointer())
+            array = context.make_array(signature.args[3])(context, builder, arguments[3])
+            units = _widened(builder, builder.gep(array.data, [arguments[4]]), lanes)
+            more = builder.add(builder.load(where, align=8), units)
+            builder.store(more, where, align=8)
+            return context.get_dummy_value()
 
-    return types.none(sums, types.intp, types.intp, units, types.intp), codegen
+        return types.none(sums, types.intp, types.intp, units, types.intp), codegen
+
+    return adding
+
+
+_add_four, _add_eight = _adding(4), _adding(8)
 
 
 @intrinsic
@@ -331,13 +319,13 @@ def add_outer(units, size, sums):
 
 @without_counting
 def add_units(units, start, sums, row):
-    """Add 32-bit integers, from `start` on, to a row of sums."""
+    """Add 32-bit integers, from `start` on, to a row of sums, of a multiple of four."""
     size = sums.shape[1]
-    whole = size - size % 4
-    for l in range(0, whole, 4):
-        _add_four(sums, row, l, units, start + l)
-    for l in range(whole, size):
-        sums[row, l] += units[start + l]
+    whole = size - size % 8
+    for l in range(0, whole, 8):
+        _add_eight(sums, row, l, units, start + l)
+    if whole < size:
+        _add_four(sums, row, whole, units, start + whole)
 
 
 @njit(cache=True, nogil=True)

@@ -5,8 +5,6 @@ from numba import njit
 
 from tacit.kernels.counting import without_counting
 
-__all__ = ["best_scores", "first_others", "keep_sorted"]
-
 
 @njit(cache=True, nogil=True)
 def first_others(order, indptr, items, lists):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.kernels.alike import co_occurrences
 from tacit.kernels.factors import factor_gradient
 from tacit.kernels.filled import descend, map_rows, quantise_rows
 from tacit.kernels.holdout import add_losses
@@ -12,10 +13,8 @@ from tacit.kernels.latent import expected_equations, expected_gradient, factor_m
 from tacit.kernels.normal_equations import normal_equations
 from tacit.kernels.norms import count_norms
 from tacit.kernels.residuals import advance, covariance, energy, moments, product
-from tacit.kernels.rows import choose, row_means_and_scales
+from tacit.kernels.rows import choose, keep_inside, lengths_inside, row_means_and_scales
 from tacit.kernels.user_moments import user_moments
-
-__all__ = ["LOOPS", "Loops"]
 
 Loop = Callable[..., Any]
 
@@ -27,6 +26,8 @@ class Loops:
     An engine with loops of its own (for a GPU, say) has `replace(LOOPS, covariance=...)`.
     """
 
+    lengths_inside: Loop
+    keep_inside: Loop
     choose: Loop
     row_means_and_scales: Loop
     advance: Loop
@@ -34,6 +35,7 @@ class Loops:
     map_rows: Loop
     quantise_rows: Loop
     covariance: Loop
+    co_occurrences: Loop
     product: Loop
     energy: Loop
     moments: Loop
@@ -51,6 +53,8 @@ class Loops:
 
 
 LOOPS = Loops(
+    lengths_inside=lengths_inside,
+    keep_inside=keep_inside,
     choose=choose,
     row_means_and_scales=row_means_and_scales,
     advance=advance,
@@ -58,6 +62,7 @@ LOOPS = Loops(
     map_rows=map_rows,
     quantise_rows=quantise_rows,
     covariance=covariance,
+    co_occurrences=co_occurrences,
     product=product,
     energy=energy,
     moments=moments,

@@ -8,8 +8,6 @@ from numba import njit
 from tacit.kernels.quantise import norm_of, quantise
 from tacit.kernels.solving import add_multiple, own_solution, target
 
-__all__ = ["EquationQuanta", "normal_equations"]
-
 
 class EquationQuanta(NamedTuple):
     """How a user's weights, factors and targets become integers.

@@ -5,8 +5,6 @@ from numba import njit
 
 from tacit.kernels.rows import clipped
 
-__all__ = ["count_norms"]
-
 
 @njit(cache=True, nogil=True)
 def count_norms(rows, edges, one, lo, hi, total):

@@ -41,8 +41,6 @@ from tacit.kernels.tiles import (
     tiled,
 )
 
-__all__ = ["Room", "Tables", "explained", "room_for", "solve", "spread", "tables_of"]
-
 Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 

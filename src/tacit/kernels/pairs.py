@@ -17,8 +17,6 @@ from tacit.kernels.solving import (
     target,
 )
 
-__all__ = ["ridge_pairs"]
-
 
 @njit(cache=True, nogil=True)
 def _half_solved(upper, right):

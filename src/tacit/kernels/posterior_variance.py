@@ -5,8 +5,6 @@ from numba import njit
 
 from tacit.kernels.solving import add_multiple, cholesky, gram_of, own_block, put, substitute
 
-__all__ = ["factor_variances"]
-
 
 @njit(cache=True, nogil=True)
 def factor_variances(rows, factors, noise, doubts, variances, lo, hi):

@@ -37,8 +37,6 @@ from numba import njit
 
 from tacit.kernels.lanes import put_rounded
 
-__all__ = ["MOST_EXACT", "Quanta", "clip_factor", "norm_of", "quantise"]
-
 MOST_EXACT = 2**52
 """The largest M that the guarantee covers."""
 

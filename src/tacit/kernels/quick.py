@@ -30,8 +30,6 @@ from tacit.kernels.solving import put
 from tacit.kernels.tiles import WIDE, add_products, tiled
 from tacit.kernels.triangles import solve_lower, solve_upper
 
-__all__ = ["QuickArrays", "quick_arrays", "quick_means", "quick_pairs"]
-
 Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 

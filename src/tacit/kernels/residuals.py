@@ -13,22 +13,10 @@ from numpy.typing import NDArray
 
 from tacit.kernels.counting import without_counting
 from tacit.kernels.lanes import dot, two_dots
+from tacit.kernels.outer import add_batches, batches_for, put_row
 from tacit.kernels.quantise import clip_factor, quantise
 from tacit.kernels.row_steps import add_rounded, item_table, load_row, move_row
 from tacit.kernels.rows import longest_row, row_weight
-
-__all__ = [
-    "StepArrays",
-    "advance",
-    "covariance",
-    "energy",
-    "moments",
-    "product",
-    "replay",
-]
-
-
-_BATCH = 1 << 14  # ratings whose outer products are added together, from the cache
 
 
 class StepArrays(NamedTuple):
@@ -137,40 +125,6 @@ def advance(rows, fitted, step, lo, hi):
 
 
 @njit(cache=True, nogil=True)
-def _placed(units, items, places, at):
-    """Bring what has a place in the matrix to the front, with its places; return how many."""
-    count = 0
-    for p in range(items.size):
-        place = places[items[p]]
-        if place >= 0:
-            units[count] = units[p]
-            at[count] = place
-            count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _add_outer(units, at, ends, size, first, order, total):
-    """Add the outer products of a batch of rows of integers to the upper triangle.
-
-    Row by row of the matrix, whichever users have a part in it, so that a row is fetched once a
-    batch. A user's places rise, and end at `ends`; `first` and `order` are scratch.
-    """
-    first[:] = 0
-    for p in range(size):
-        first[at[p] + 1] += 1
-    for place in range(len(total)):
-        first[place + 1] += first[place]
-    for p in range(size):
-        order[first[at[p]]] = p
-        first[at[p]] += 1
-    for p in order[:size]:
-        unit, row = units[p], total[at[p]]
-        for q in range(p, ends[p]):
-            row[at[q]] += unit * units[q]
-
-
-@njit(cache=True, nogil=True)
 def covariance(rows, fitted, step, quanta, places, lo, hi, total):
     """Take one local step (none if its gain is zero) and add the users' outer products.
 
@@ -179,34 +133,21 @@ def covariance(rows, fitted, step, quanta, places, lo, hi, total):
     """
     scratch = _scratch(rows, lo, hi)
     table = item_table(rows.offsets, step.direction, step.direction)
-    room = max(_BATCH, scratch[3].size)
-    batch = (
-        np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=np.uint32),
-        np.empty(room, dtype=np.uint32),
-        np.empty(room, dtype=np.uint32),
-        np.empty(len(total) + 1, dtype=np.int64),
-    )
-    _add_covariances(rows, table, fitted, step, quanta, places, lo, hi, scratch, batch, total)
+    batches = batches_for(scratch[3].size, len(total), quanta.most_squared)
+    _add_covariances(rows, table, fitted, step, quanta, places, lo, hi, scratch, batches, total)
 
 
 @without_counting
-def _add_covariances(rows, table, fitted, step, quanta, places, lo, hi, scratch, batch, total):
-    """Add the users' outer products; `batch` is room for units, places, ends, order and counts."""
-    units, at, ends, order, first = batch
-    size = 0
+def _add_covariances(rows, table, fitted, step, quanta, places, lo, hi, scratch, batches, total):
+    """Add the users' outer products."""
     for i in range(lo, hi):
         items = rows.items[rows.indptr[i] : rows.indptr[i + 1]]
-        if size + items.size > units.size:
-            _add_outer(units, at, ends, size, first, order, total)
-            size = 0
         _, squared = _residual(rows, table, fitted, i, step, scratch)
         factor = clip_factor(np.sqrt(squared), quanta.bound) / quanta.quantum
-        quantise(scratch[3][: items.size], factor, quanta.most_squared, units[size:])
-        count = _placed(units[size:], items, places, at[size:])
-        ends[size : size + count] = size + count
-        size += count
-    _add_outer(units, at, ends, size, first, order, total)
+        units = batches.units[batches.sizes[0] :]
+        quantise(scratch[3][: items.size], factor, quanta.most_squared, units)
+        put_row(batches, items, places, total)
+    add_batches(batches, total)
 
 
 @njit(cache=True, nogil=True)

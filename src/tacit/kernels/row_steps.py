@@ -12,8 +12,6 @@ from numba import njit
 
 from tacit.kernels.lanes import at_items, four, larger, load, parts, rounded, smaller, store
 
-__all__ = ["add_rounded", "item_table", "load_row", "move_row"]
-
 
 @njit(cache=True, nogil=True)
 def item_table(offsets, direction, other):

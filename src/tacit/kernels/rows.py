@@ -9,19 +9,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = [
-    "RowArrays",
-    "RowLimits",
-    "choose",
-    "clipped",
-    "kept_lengths",
-    "longest_row",
-    "priorities",
-    "row_means_and_scales",
-    "row_weight",
-    "rows_hold",
-]
-
 
 class RowArrays(NamedTuple):
     """A user-by-item matrix in CSR form, what is public about items, and each user's own numbers.
@@ -106,6 +93,31 @@ def choose(source, chosen, most, seed, lo, hi):
             last = _smallest(words, most)
         for p in range(start, stop):
             if (words.size == 0 or words[p - start] <= last) and at < new_indptr[i + 1]:
+                new_items[at] = items[p]
+                new_values[at] = values[p]
+                at += 1
+
+
+@njit(cache=True, nogil=True)
+def lengths_inside(source, counts, lengths, lo, hi):
+    """Set how many ratings of each row are of items that count."""
+    indptr, items, _ = source
+    for i in range(lo, hi):
+        inside = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            inside += counts[items[p]]
+        lengths[i] = inside
+
+
+@njit(cache=True, nogil=True)
+def keep_inside(source, counts, kept, lo, hi):
+    """Copy the ratings of items that count from `source` to `kept` (indptr, items, values)."""
+    indptr, items, values = source
+    new_indptr, new_items, new_values = kept
+    for i in range(lo, hi):
+        at = new_indptr[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            if counts[items[p]]:
                 new_items[at] = items[p]
                 new_values[at] = values[p]
                 at += 1

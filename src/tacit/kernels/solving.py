@@ -14,22 +14,6 @@ from numba import njit
 
 from tacit.kernels.rows import clipped
 
-__all__ = [
-    "add_combination",
-    "add_multiple",
-    "cholesky",
-    "dot",
-    "gram_of",
-    "inverse_of",
-    "own_block",
-    "own_solution",
-    "put",
-    "solve_rows",
-    "substitute",
-    "subtract_rows",
-    "target",
-]
-
 
 @njit(cache=True, nogil=True)
 def target(rows, i, p):

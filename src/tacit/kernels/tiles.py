@@ -19,24 +19,11 @@ from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = [
-    "BROAD",
-    "TALL",
-    "WIDE",
-    "add_products",
-    "add_whole_products",
-    "multiply",
-    "panels_of",
-    "put_product",
-    "put_squared",
-    "room_for_whole",
-    "subtract_products",
-    "subtract_solved",
-    "tiled",
-]
-
 TALL, WIDE, BROAD = 8, 16, 32  # rows of a tile; columns of one of a matrix, and of one of panels
 _TALL_WHOLE, _WIDE_WHOLE = (8, 16) if "+avx512f" in get_host_cpu_features() else (4, 8)
+_LANES = 8
+_VECTORS = 8 if "+avx512f" in get_host_cpu_features() else 4
+COLUMNS = _LANES * _VECTORS  # of a row of sums that stays in registers
 _DEEP = 64  # so many rows of whole numbers stay in the cache while they are multiplied
 
 
@@ -144,6 +131,97 @@ _put_tile = _intrinsic(WIDE, 0)
 _put_tile_by_row = _intrinsic(WIDE, 0, by_row=True)
 _add_broad_tile = _intrinsic(BROAD)
 _add_whole_tile = _intrinsic(_WIDE_WHOLE, whole=True)
+
+
+@intrinsic
+def _put_columns(
+    _typing: Any, sums: Any, filled: Any, owners: Any, units: Any, _start: Any, _stop: Any,
+    _row: Any,
+) -> Any:  # fmt: skip
+    """Write sum_p units[p] * filled[row + owners[p]], start <= p < stop."""
+    kind = ir.VectorType(ir.DoubleType(), _LANES)
+    narrow = ir.VectorType(ir.FloatType(), _LANES)
+    nothing, zeros = ir.Constant(kind, ir.Undefined), ir.Constant(kind, [0.0] * _LANES)
+    first = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
+    fused = ir.FunctionType(kind, [kind] * 3)
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, rows, whose, numbers = (
+            context.make_array(signature.args[k])(context, builder, arguments[k]) for k in range(4)
+        )
+        start, stop, row = arguments[4:]
+        name = f"llvm.fma.v{_LANES}f64"
+        fma = cgutils.get_or_insert_function(builder.module, fused, name)
+        steps = [row.type(k * _LANES) for k in range(_VECTORS)]
+        tile = [cgutils.alloca_once_value(builder, zeros) for _ in steps]
+        with cgutils.for_range(builder, stop, start) as loop:
+            number = builder.load(builder.gep(numbers.data, [loop.index]))
+            one = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
+            many = builder.shuffle_vector(one, nothing, first)
+            owner = builder.load(builder.gep(whose.data, [loop.index]))
+            begin = builder.mul(builder.add(builder.zext(owner, row.type), row), row.type(COLUMNS))
+            for step, held in zip(steps, tile, strict=True):
+                at = builder.gep(rows.data, [builder.add(begin, step)])
+                line = builder.load(builder.bitcast(at, narrow.as_pointer()), align=4)
+                line = builder.fpext(line, kind)
+                builder.store(builder.call(fma, [many, line, builder.load(held)]), held)
+        for step, held in zip(steps, tile, strict=True):
+            at = builder.bitcast(builder.gep(out.data, [step]), kind.as_pointer())
+            builder.store(builder.load(held), at, align=8)
+        return context.get_dummy_value()
+
+    signature = types.none(sums, filled, owners, units, types.intp, types.intp, types.intp)
+    return signature, codegen
+
+
+@intrinsic
+def _count_columns(
+    _typing: Any, counts: Any, words: Any, _start: Any, _stop: Any, _place: Any, _column: Any
+) -> Any:  # fmt: skip
+    """Write how many bits words[w, place] & words[w, column + k] have, start <= w < stop."""
+    kind, narrow = ir.VectorType(ir.IntType(64), _LANES), ir.IntType(32)
+    nothing, zeros = ir.Constant(kind, ir.Undefined), ir.Constant(kind, [0] * _LANES)
+    first = ir.Constant(ir.VectorType(narrow, _LANES), [0] * _LANES)
+    counting = ir.FunctionType(kind, [kind])
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, bits = (
+            context.make_array(signature.args[k])(context, builder, arguments[k]) for k in range(2)
+        )
+        start, stop, place, column = arguments[2:]
+        ctpop = cgutils.get_or_insert_function(builder.module, counting, "llvm.ctpop.v8i64")
+        width = builder.extract_value(bits.shape, 1)
+        steps = [column.type(k * _LANES) for k in range(_VECTORS)]
+        tile = [cgutils.alloca_once_value(builder, zeros) for _ in steps]
+        with cgutils.for_range(builder, stop, start) as loop:
+            begin = builder.mul(loop.index, width)
+            word = builder.load(builder.gep(bits.data, [builder.add(begin, place)]))
+            one = builder.insert_element(nothing, word, ir.Constant(narrow, 0))
+            many = builder.shuffle_vector(one, nothing, first)
+            begin = builder.add(begin, column)
+            for step, held in zip(steps, tile, strict=True):
+                at = builder.gep(bits.data, [builder.add(begin, step)])
+                line = builder.load(builder.bitcast(at, kind.as_pointer()), align=8)
+                both = builder.call(ctpop, [builder.and_(many, line)])
+                builder.store(builder.add(builder.load(held), both), held)
+        for step, held in zip(steps, tile, strict=True):
+            at = builder.bitcast(builder.gep(out.data, [step]), kind.as_pointer())
+            builder.store(builder.load(held), at, align=8)
+        return context.get_dummy_value()
+
+    return types.none(counts, words, *[types.intp] * 4), codegen
+
+
+@njit(cache=True, nogil=True)
+def put_combination(sums, filled, owners, units, start, stop, row):
+    """Write sum_p units[p] * filled[row + owners[p]], start <= p < stop, to COLUMNS sums."""
+    _put_columns(sums, filled, owners, units, start, stop, row)
+
+
+@njit(cache=True, nogil=True)
+def count_pairs(counts, words, start, stop, place, column):
+    """Write how many bits words[w, place] & words[w, column + k] have, start <= w < stop."""
+    _count_columns(counts, words, start, stop, place, column)
 
 
 @njit(cache=True, nogil=True)

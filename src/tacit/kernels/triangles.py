@@ -10,8 +10,6 @@ from tacit.kernels.counting import without_counting
 from tacit.kernels.lines import _everywhere, _fused, _load, _store, clear_line, line_dot
 from tacit.kernels.tiles import TALL, WIDE
 
-__all__ = ["solve_lower", "solve_upper"]
-
 
 @without_counting
 def solve_lower(upper, right, solved, size, width):

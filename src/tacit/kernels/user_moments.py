@@ -3,8 +3,6 @@
 import numpy as np
 from numba import njit
 
-__all__ = ["user_moments"]
-
 
 @njit(cache=True, nogil=True)
 def user_moments(rows, scale, one, lo, hi, total):

@@ -19,8 +19,8 @@ from tacit._compiling import tell_again
 from tacit._resources import usable_cores
 from tacit.data.build import Rules
 from tacit.data.ids import clean_ids, rows_of
-from tacit.data.ratings import Columns, Ratings
-from tacit.data.tables import read_frame
+from tacit.data.ratings import Ratings
+from tacit.data.tables import Columns, read_frame
 from tacit.errors import ConfigError, UnknownItemsError, UnknownItemsWarning
 from tacit.models.own_ratings import known_positions
 from tacit.models.rules import (
@@ -37,19 +37,6 @@ from tacit.models.top_n import SHORT, best_items, without_rated
 
 if TYPE_CHECKING:
     from tacit.models.model import Model
-
-__all__ = [
-    "Wanted",
-    "best_rows",
-    "blocks",
-    "check_same_kind",
-    "list_frames",
-    "list_schema",
-    "pair_predictions",
-    "predict_frame",
-    "ratings_for",
-    "recommend_frame",
-]
 
 _BLOCK = 4096  # people scored at a time, at the most
 _FEWEST = 64
@@ -88,6 +75,13 @@ def _own_rows(ratings: Ratings, start: int, size: int) -> OwnRows:
     return OwnRows(indptr, ratings.items[lo:hi], ratings.values[lo:hi])
 
 
+def rules_for(model: "Model", duplicates: str = "error") -> Rules:
+    """Return what is laid down of own ratings for a model; those of one person will do."""
+    scale = None if model.implicit else model.rating_range
+    rules = Rules.checked(scale, duplicates, model.catalogue, model.implicit)
+    return replace(rules, fewest_users=1)
+
+
 def ratings_for(model: "Model", given: Any, columns: Columns | None = None) -> Ratings:
     """Return people's own ratings for a model: as they are, or from a frame with user ids.
 
@@ -97,9 +91,7 @@ def ratings_for(model: "Model", given: Any, columns: Columns | None = None) -> R
         check_same_kind(model, given)
         return given
     table = read_frame(given, columns or Columns(), implicit=model.implicit)
-    scale = None if model.implicit else model.rating_range
-    rules = Rules.checked(scale, "error", model.catalogue, model.implicit)
-    rules = replace(rules, fewest_users=1)
+    rules = rules_for(model)
     try:
         return Ratings.of_tables([dict(table)], rules)
     except UnknownItemsError as error:

@@ -11,8 +11,6 @@ from typing import Any
 
 from tacit.errors import ModelFileError
 
-__all__ = ["BLANK", "check_digest", "sealed"]
-
 BLANK = "sha256:" + 64 * "0"
 """What stands in the place of the digest while it is computed."""
 

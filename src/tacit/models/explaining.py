@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tacit.models.model import Model
     from tacit.models.rules import LocalRule
 
-__all__ = ["WHY", "explain", "shortfall"]
-
 WHY: Final = {
     ReleaseKind.USER_COUNT: "how many users there are",
     ReleaseKind.RATING_COUNT: "how many ratings there are, for the scale of predictions",

@@ -42,8 +42,6 @@ from tacit.models.digest import BLANK, check_digest, sealed
 from tacit.models.model import Model
 from tacit.models.registry import rule_of_kind
 
-__all__ = ["load", "save"]
-
 _FORMAT = "tacit-model/2"
 _WITHOUT_DIGEST = "tacit-model/1"
 _LARGEST = 8 * 2**30

@@ -20,8 +20,6 @@ from tacit.models.rules import (
     own_arrays,
 )
 
-__all__ = ["FillingRule"]
-
 
 @dataclass(frozen=True, eq=False)
 class FillingRule(PublishedRule):

@@ -10,8 +10,6 @@ from tacit.data.catalogue import Catalogue
 from tacit.errors import ConfigError
 from tacit.models.own_ratings import item_column
 
-__all__ = ["allowed_items", "named_positions"]
-
 _FORMS = "a list of item ids, or a frame with a column item"
 _SHOWN = 3
 

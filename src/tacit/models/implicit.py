@@ -19,8 +19,6 @@ from tacit.models.rules import (
     kinds_paid,
 )
 
-__all__ = ["InteractionRule"]
-
 _LARGEST = 1e9  # of a factor; beyond it arithmetic would fail
 
 

@@ -19,8 +19,6 @@ from tacit.models.rules import Floats
 if TYPE_CHECKING:
     from tacit.models.model import Model
 
-__all__ = ["design_matrix", "extended", "merged_catalogue", "with_features"]
-
 _UNKNOWN = 1e6  # times the usual variance of choice: choosing a new item tells nothing yet
 _PUBLIC = {True: "public facts given by the caller", False: "ASSUMED public, given by the caller"}
 _LINE = (

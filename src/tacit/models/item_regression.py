@@ -17,8 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ItemRegression", "fit_regressions"]
-
 Floats = NDArray[np.float64]
 
 _EVIDENCE = 3.0  # twice that is a chi-square of 6: by chance once in 70

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tacit.kernels.latent import LatentArrays
     from tacit.kernels.quick import QuickArrays
 
-__all__ = ["LatentFactorRule", "choice_weights"]
-
 _LARGEST = 1e9  # of any number of the choice model; beyond it arithmetic would fail
 _VAST = 1e30  # of anything measured: an item that nobody rated may have any noise
 _SOFT = 0.1  # of the mean share: scores of choice below it fade to zero, and keep their order

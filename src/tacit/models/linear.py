@@ -22,8 +22,6 @@ from tacit.models.rules import (
     own_arrays,
 )
 
-__all__ = ["ProjectionRule", "RidgeRule", "ridge_weights"]
-
 
 @dataclass(frozen=True, eq=False)
 class ProjectionRule(PublishedRule):

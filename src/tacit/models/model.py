@@ -40,8 +40,6 @@ from tacit.models.rules import (
 from tacit.models.top_n import best_items
 from tacit.models.vectors import HasVectors
 
-__all__ = ["Model"]
-
 _Made = TypeVar("_Made")
 
 

@@ -17,8 +17,6 @@ from tacit.models.rules import (
     missing_parts,
 )
 
-__all__ = ["NeighbourRule"]
-
 
 @dataclass(frozen=True, eq=False)
 class NeighbourRule(PublishedRule):

@@ -13,8 +13,6 @@ from tacit.data.tables import tells
 from tacit.errors import DataError, UnknownItemsWarning
 from tacit.models.rules import OwnRows
 
-__all__ = ["item_column", "known_positions", "own_interactions", "own_row", "wanted_positions"]
-
 _FORMS = "a dict {item: rating}, a frame with columns item and rating, or (items, ratings)"
 _PLAIN_FORMS = "a list of items, a frame with a column item, or a dict {item: 1}"
 

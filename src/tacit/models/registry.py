@@ -12,8 +12,6 @@ from tacit.models.neighbours import NeighbourRule
 from tacit.models.replay import ReplayRule
 from tacit.models.rules import Floats, LocalRule
 
-__all__ = ["rule_of_kind"]
-
 _RULES = (
     ReplayRule, RidgeRule, ProjectionRule, FillingRule, NeighbourRule, InteractionRule,
     LatentFactorRule,

@@ -19,8 +19,6 @@ from tacit.models.rules import (
     own_arrays,
 )
 
-__all__ = ["ReplayRule"]
-
 
 @dataclass(frozen=True, eq=False)
 class ReplayRule(PublishedRule):

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Reason", "Recommendation", "SimilarItem"]
-
 
 @dataclass(frozen=True)
 class Reason:

@@ -23,29 +23,6 @@ from tacit.errors import ModelFileError
 if TYPE_CHECKING:
     from tacit.kernels.rows import RowArrays
 
-__all__ = [
-    "Bools",
-    "Choosing",
-    "Comparing",
-    "Floats",
-    "Linear",
-    "Listing",
-    "Lists",
-    "LocalRule",
-    "OwnRows",
-    "Pairs",
-    "Pairwise",
-    "PublishedRule",
-    "Uncertain",
-    "centred",
-    "check_shapes",
-    "cosines",
-    "kinds_paid",
-    "less_mean",
-    "missing_parts",
-    "own_arrays",
-]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -30,16 +30,6 @@ if TYPE_CHECKING:
         Ed25519PublicKey,
     )
 
-__all__ = [
-    "Signature",
-    "is_encrypted",
-    "new_key",
-    "public_path",
-    "sign",
-    "signature_path",
-    "verify",
-]
-
 _FORMAT = "tacit-signature/1"
 _LARGEST_SIGNATURE = 4096
 _LARGEST_KEY = 1 << 16

@@ -5,8 +5,6 @@ from numpy.typing import NDArray
 
 from tacit.models.rules import Floats, OwnRows
 
-__all__ = ["SHORT", "best_items", "without_rated"]
-
 SHORT = 200  # lists that are kept sorted while scores are looked at; for longer ones all are sorted
 
 

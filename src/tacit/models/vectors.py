@@ -27,8 +27,6 @@ from tacit.models.rules import Floats, LocalRule, OwnRows
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["HasVectors"]
-
 _NEIGHBOURS = 32  # links of an item in the graph of an index
 
 

@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tacit._outputs import Kind, Output, check_replaceable
 from tacit.audit.population import Law, Levels
 from tacit.audit.progress import NO_PROGRESS, Steps
 from tacit.audit.reconstruction import Reading, read_rows, steps_of_reading
 from tacit.audit.target import Target
-from tacit.errors import ConfigError
-from tacit.reporting.drawing import ENDINGS, INK, QUIET, calm_style, check_matplotlib, save_figure
+from tacit.reporting.drawing import ENDINGS, INK, QUIET, calm_style, check_picture, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["check_picture", "draw", "files_of_picture"]
 
 _DISHES = ("lentil soup", "plum cake", "rye bread", "fish stew", "apple pie", "spinach")
 # From blue (1) to orange (5), for all eyes; the first is for what was not rated.
@@ -39,17 +35,6 @@ class _Line:
     words: str
     row: Levels
     average: float | None
-
-
-def check_picture(path: Path, *, overwrite: bool = False) -> None:
-    """Refuse a picture that cannot be drawn, before anything is computed."""
-    if path.suffix not in ("", *ENDINGS):
-        raise ConfigError(
-            f"picture={path}: expected a name that ends in .svg or .png, or in neither for both"
-        )
-    for file in files_of_picture(path):
-        check_replaceable(Output("picture", file, Kind.PICTURE), overwrite=overwrite)
-    check_matplotlib()
 
 
 def files_of_picture(path: Path) -> list[Path]:
@@ -70,15 +55,17 @@ def draw(
 
     A path with no ending gives two files, .svg and .png.
     """
-    check_picture(path, overwrite=overwrite)
+    files = files_of_picture(path)
+    for file in files:
+        check_picture("picture", file, overwrite=overwrite)
     steps.plan(2 * steps_of_reading(people))
     free, law = read_rows(subject, None, people, seed, steps)
     private, _ = read_rows(subject, subject.budget, people, seed, steps)
     lines = _lines(free, private, law, subject.budget.epsilon)
     with calm_style():
         figure = _drawn(lines, people)
-        for name in files_of_picture(path):
-            save_figure(figure, name)
+        for file in files:
+            save_figure(figure, file)
 
 
 def _lines(free: Reading, private: Reading, law: Law, epsilon: float) -> list[_Line]:

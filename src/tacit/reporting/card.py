@@ -11,8 +11,6 @@ from tacit.accounting.promise import rounded_down, rounded_up, shown
 from tacit.errors import ConfigError
 from tacit.models import Model
 
-__all__ = ["MARK", "metadata", "model_card"]
-
 MARK = "<!-- model card of tacit -->"
 _TAGS = ["recommender-system", "collaborative-filtering", "tacit"]
 _PRIVATE_TAGS = ["differential-privacy", "joint-differential-privacy"]

@@ -12,17 +12,6 @@ from tacit.errors import ConfigError, MissingPackage
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "ENDINGS",
-    "GRID",
-    "INK",
-    "QUIET",
-    "calm_style",
-    "check_matplotlib",
-    "check_picture",
-    "save_figure",
-]
-
 ENDINGS = (".svg", ".png")
 INK: Final = "#222222"
 QUIET: Final = "#6f6f6f"

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw"]
-
 _COLUMNS = 3
 _PANEL = (3.6, 3.0)
 _ALONE = (6.4, 4.2)
@@ -32,6 +30,7 @@ _BEYOND = 2.2  # how far right of the largest epsilon "no privacy" stands
 _LONG = 1000.0  # from which on only powers of ten have their number
 _STEEP = 6.0  # largest over smallest value from which on the axis is logarithmic
 _ROOM_ABOVE = 1.12  # times the user mean: what is worse leaves the panel
+_ROOM_BELOW = 10.0  # part of the least private error: what is less without privacy leaves the panel
 _LEGEND_WIDTH = 2.15  # inches a column
 _LEGEND_ROW = 0.18  # inches that each row beyond the usual ones adds to the height
 _USUAL_ROWS = 4
@@ -160,13 +159,18 @@ def _epsilon_axis(axes: "Axes", epsilons: Sequence[float], beyond: float, free: 
 
 
 def _value_axis(axes: "Axes", points: Sequence[Point], errors: bool) -> None:
-    """Choose the height: logarithmic for steep errors; what is far worse than user means leaves."""
+    """Choose the height: logarithmic for steep errors; what is far from the others leaves."""
     means = [point.mean for point in points]
     free = [p.mean for p in points if p.cell.method.algorithm == "user-mean"]
-    low, high = min(point.mean - point.error for point in points), max(means)
+    high = max(means)
     if free and high > _ROOM_ABOVE * max(free):
         high = max(free) * _ROOM_ABOVE
-        _count_those_above(axes, [p.cell.method.label for p in points if p.mean > high])
+        _count_those_outside(axes, [p.cell.method.label for p in points if p.mean > high], "above")
+    least = min((point.mean for point in points if not _is_free(point)), default=0.0)
+    below = [p for p in points if errors and _is_free(p) and p.mean < least / _ROOM_BELOW]
+    if below:
+        _count_those_outside(axes, [point.cell.method.label for point in below], "below")
+    low = min(point.mean - point.error for point in points if point not in below)
     if errors and low > 0 and high / low > _STEEP:
         axes.set_yscale("log")
         _plain_ticks(axes, high / low)
@@ -176,11 +180,11 @@ def _value_axis(axes: "Axes", points: Sequence[Point], errors: bool) -> None:
     axes.set_ylim(low - room, high + room)
 
 
-def _count_those_above(axes: "Axes", labels: Sequence[str]) -> None:
-    """Say below a panel how many methods have values that are too large for it."""
+def _count_those_outside(axes: "Axes", labels: Sequence[str], where: str) -> None:
+    """Say below a panel how many methods have values that are too large or too small for it."""
     count = len(set(labels))
     text = "1 method also goes" if count == 1 else f"{count} methods also go"
-    axes.set_xlabel(f"{axes.get_xlabel()}\n{text} above the panel", fontsize=8.5)
+    axes.set_xlabel(f"{axes.get_xlabel()}\n{text} {where} the panel", fontsize=8.5)
 
 
 def _draw_growth(

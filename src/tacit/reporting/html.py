@@ -8,17 +8,18 @@ import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tacit._atomic import write_durably
 from tacit._outputs import Kind, Output, check_replaceable
-from tacit.accounting.promise import recomputed, rounded_down, rounded_up, shown
+from tacit.accounting.promise import EXCEPTION, recomputed, rounded_down, rounded_up, shown
 from tacit.accounting.release import ReleaseKind
 from tacit.data.catalogue import Catalogue
 from tacit.evaluation.accuracy import Accuracy
 from tacit.evaluation.calibration import Calibration
 from tacit.evaluation.new_users import Estimate, NewUserRanking
 from tacit.evaluation.ranking import Ranking
+from tacit.models import Model, Recommendation
 from tacit.reporting.markup import (
     NOT_PRIVATE,
     Section,
@@ -30,8 +31,6 @@ from tacit.reporting.markup import (
     sentences,
     table,
 )
-
-__all__ = ["write_report"]
 
 Scored = tuple[str, Accuracy, bool]
 Measure = Ranking | tuple[Ranking, Ranking] | NewUserRanking | Calibration
@@ -48,33 +47,13 @@ _UNMEASURED = (
 )
 
 
-class _Certificate(Protocol):
-    def to_json(self) -> dict[str, Any]: ...
-
-
-class _Model(Protocol):
-    @property
-    def certificate(self) -> _Certificate: ...
-    @property
-    def catalogue(self) -> Catalogue: ...
-
-
-class _Recommendation(Protocol):
-    @property
-    def title(self) -> str: ...
-    @property
-    def score(self) -> float: ...
-    @property
-    def choice(self) -> float | None: ...
-
-
 def write_report(
     path: str | PathLike[str],
     *,
-    model: _Model,
+    model: Model,
     accuracies: Sequence[Scored],
     person: Mapping[Any, float],
-    recommendations: Sequence[_Recommendation],
+    recommendations: Sequence[Recommendation],
     measures: Sequence[Measure] = (),
     more: Sequence[Section] = (),
     overwrite: bool = False,
@@ -108,7 +87,7 @@ def write_report(
         if measured
         else Section("accuracy", "How well it predicts", _UNMEASURED),
         *more,
-        *_persons(model.catalogue, person, recommendations),
+        *_person(model.catalogue, person, recommendations),
         Section("releases", "Everything that was released", _releases(certificate)),
         Section("public", "What was taken as public", _public(certificate)),
     ]
@@ -159,19 +138,15 @@ def _figures(certificate: Mapping[str, Any]) -> str:
 def _promise(certificate: Mapping[str, Any]) -> str:
     """Give the certificate's sentences, what is covered apart from what is not."""
     told = [str(sentence) for sentence in certificate["promise"]]
-    covered = [s for s in told if not s.startswith(_EXCEPTION)]
-    rest = [s.removeprefix(_EXCEPTION) for s in told if s.startswith(_EXCEPTION)]
+    covered = [s for s in told if not s.startswith(EXCEPTION)]
+    rest = [s.removeprefix(EXCEPTION) for s in told if s.startswith(EXCEPTION)]
     parts = [sentences(covered)]
     if rest:
-        parts.append("<h3>What the promise does not cover</h3>" + sentences(map(_capital, rest)))
+        begun = (sentence[:1].upper() + sentence[1:] for sentence in rest)
+        parts.append("<h3>What the promise does not cover</h3>" + sentences(begun))
     if certificate.get("warnings"):
         parts.append("<h3>Warnings</h3>" + sentences(map(str, certificate["warnings"])))
     return "\n".join(parts)
-
-
-def _capital(sentence: str) -> str:
-    """Begin a sentence with a capital letter."""
-    return sentence[:1].upper() + sentence[1:]
 
 
 def _promise_facts(certificate: Mapping[str, Any]) -> str:
@@ -326,19 +301,12 @@ def _calibration(calibration: Calibration) -> str:
     return intro + table(caption, heads, rows)
 
 
-def _persons(
-    catalogue: Catalogue, own: Mapping[Any, float], recommended: Sequence[_Recommendation]
+def _person(
+    catalogue: Catalogue, own: Mapping[Any, float], recommended: Sequence[Recommendation]
 ) -> list[Section]:
-    """Show one synthetic person, if there is one."""
+    """Show what a synthetic person rated beside what she is recommended, if there is one."""
     if not own and not recommended:
         return []
-    return [Section("person", "One synthetic person", _person(catalogue, own, recommended))]
-
-
-def _person(
-    catalogue: Catalogue, own: Mapping[Any, float], recommended: Sequence[_Recommendation]
-) -> str:
-    """Show what she rated beside what she is recommended."""
     places = catalogue.positions(list(own)).tolist() if own else []
     titles = [
         catalogue.title(place) if place >= 0 else str(item)
@@ -352,11 +320,12 @@ def _person(
     left = table("Her own ratings", ("Title", "Her rating"), rated)
     heads = ("Rank", "Title", "Predicted", "Share of next choices")
     right = table("What it recommends to her", heads, ranked, name=1)
-    return (
+    told = (
         "<p>She is invented. Her recommendations can be computed on her own device from the "
         "published model and her own ratings, which need not leave it.</p>"
         f'<div class="pair"><div>{left}</div><div>{right}</div></div>'
     )
+    return [Section("person", "One synthetic person", told)]
 
 
 def _share(choice: float | None) -> str:

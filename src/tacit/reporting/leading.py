@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from tacit.research.experiments.spec import Experiment, epsilon_text
 from tacit.research.experiments.summary import Point
 
-__all__ = ["leading_sentences"]
-
 
 def leading_sentences(experiment: Experiment, points: Sequence[Point]) -> list[str]:
     """Return a sentence for every dataset and epsilon where another method has a lower mean.

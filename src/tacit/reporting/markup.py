@@ -13,18 +13,6 @@ from importlib import resources
 from itertools import count
 from string import Template
 
-__all__ = [
-    "NOT_PRIVATE",
-    "Section",
-    "bar_chart",
-    "definitions",
-    "escape",
-    "number",
-    "page",
-    "sentences",
-    "table",
-]
-
 NOT_PRIVATE = '<span class="badge not">NOT PRIVATE</span>'
 _ROW = 72  # height of one bar with its label
 

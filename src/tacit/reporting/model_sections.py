@@ -19,8 +19,6 @@ from tacit.models.rules import Comparing, Linear, less_mean
 from tacit.reporting.markup import Section, table
 from tacit.reporting.pictures import Bar, Dot, budget_bar, item_map, principal_axes, spectrum
 
-__all__ = ["invented_people", "model_sections"]
-
 _PEOPLE, _OWN, _LIST, _REASONS = 3, 3, 5, 2
 _MOST_DOTS = 400
 _MOST_BARS = 20
@@ -97,16 +95,16 @@ def _choice_bars(model: Model, rule: LatentFactorRule) -> list[Bar]:
     $u^T N u$ has sd s for every unit vector u. Two releases of the same sums count by one over
     their variances. It needs the number of users, which is public under replace only.
     """
-    users = model.certificate.public.get("number of users", "").partition(",")[0]
+    users = model.certificate.users
     certainty = sum(
         entry.noise_sd**-2
         for entry in model.certificate.releases
         if entry.release.kind is ReleaseKind.CO_OCCURRENCES and entry.noise_sd > 0
     )
-    if not users.isdigit() or not certainty or rule.choice_factors.shape[1] < 2:
+    if not users or not certainty or rule.choice_factors.shape[1] < 2:
         return []
     values = np.linalg.svd(rule.choice_factors[:, 1:], compute_uv=False)[:_MOST_BARS] ** 2
-    noise = 1.0 / (math.sqrt(certainty) * max(int(users), 1))
+    noise = 1.0 / (math.sqrt(certainty) * users)
     return [Bar(f"{k}", float(value), noise, float(value)) for k, value in enumerate(values, 1)]
 
 

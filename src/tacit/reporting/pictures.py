@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from tacit.reporting.markup import escape, number
 
-__all__ = ["Bar", "Dot", "budget_bar", "item_map", "principal_axes", "spectrum"]
-
 _COLOURS = 8  # .part-0 to .part-7 of the style
 _MAP_HEIGHT = 460
 _NARROW, _WIDE = 330, 860  # widths in pixels that labels are laid out for

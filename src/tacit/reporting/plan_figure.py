@@ -1,18 +1,21 @@
-"""A picture of a plan: expected RMSE, bounds and noise. Needs matplotlib."""
+"""Pictures of plans: of one fit, and of refits under one budget. Need matplotlib."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tacit.accounting.budget import Neighbours, PrivacyBudget
+from tacit.book.splits import PlannedRefit
 from tacit.reporting.drawing import GRID, QUIET, calm_style, check_picture, save_figure
 from tacit.research.theory.bounds import recommended_rounds
 from tacit.research.theory.case import Case
 from tacit.research.theory.expectation import Expectation
-from tacit.research.theory.forecast import forecast
+from tacit.research.theory.forecast import expected_of, forecast
 from tacit.research.theory.noise import compare_noise
 from tacit.research.theory.plan import Plan, planned_bounds
 
@@ -20,12 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_plan", "new_figure"]
-
 _FAINT = "#a8a8a8"
 _BLUE, _TEAL, _ORANGE = "#2f5d8a", "#3a8f7b", "#c8702a"
 _POINTS = 60
 _FORECASTS = 13
+_REFITS = 14
 _OWN_MEAN, _BIASES = "user mean", "user and item bias, no noise"
 _NO_NOISE = "Moments, no noise"
 _LINES = ((QUIET, ":"), (_ORANGE, "--"), (_TEAL, "-"))
@@ -37,13 +39,7 @@ def draw_plan(
 ) -> None:
     """Draw expected RMSE against epsilon and users; below it, bounds and noise if they apply."""
     check_picture("--plot", path, overwrite=overwrite)
-    with calm_style():
-        from matplotlib.figure import Figure
-
-        rows = 2 if plan else 1
-        figure = Figure(figsize=(10, 4.6 * rows), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1, wspace=0.04)  # type: ignore[union-attr,call-arg]
-        axes = figure.subplots(rows, 2, squeeze=False)
+    with _new_figure(2 if plan else 1) as (figure, axes):
         case = expected.case
         epsilon = case.budget.epsilon if case.budget else math.nan
         _draw_by_epsilon(axes[0, 0], case, epsilon)
@@ -53,6 +49,32 @@ def draw_plan(
             _draw_bounds(axes[1, 0], plan, epsilons)
             _draw_noise(axes[1, 1], plan, epsilons)
         _caption(figure, case)
+        save_figure(figure, path)
+
+
+def draw_lifetime(
+    refits: Sequence[PlannedRefit], case: Case, path: Path, *, overwrite: bool = False
+) -> None:
+    """Draw the epsilon that is spent so far, and the RMSE of refits with and without memory."""
+    check_picture("--plot", path, overwrite=overwrite)
+    with _new_figure(1) as (figure, axes):
+        numbers = [refit.number for refit in refits]
+        left, right = axes[0]
+        left.plot(numbers, [refit.spent_epsilon for refit in refits], color=_BLUE, label="spent")
+        left.plot(
+            numbers, [refit.epsilon for refit in refits], color=QUIET, ls=":", label="each refit"
+        )
+        left.set(title="epsilon", xlabel="refit", ylim=(0, None))
+        left.legend(frameon=False)
+        at = np.unique(np.geomspace(1, len(refits), _REFITS).round().astype(int))
+        chosen = [refits[number - 1] for number in at]
+        together = [expected_of(case, refit).rmse for refit in chosen]
+        alone = [expected_of(case, refit, remembers=False).rmse for refit in chosen]
+        right.plot(at, together, color=_BLUE, label="refits that remember")
+        right.plot(at, alone, color=_ORANGE, ls="--", label="each by itself")
+        right.axhline(forecast(case).rmse, color=QUIET, ls=":", label="one fit with all of it")
+        right.set(title="expected RMSE (Moments)", xlabel="refit")
+        right.legend(frameon=False)
         save_figure(figure, path)
 
 
@@ -92,13 +114,14 @@ def _draw_forecast(axes: "Axes", places: list[float], cases: list[Case]) -> None
 
 
 @contextmanager
-def new_figure(rows: int, columns: int) -> "Iterator[tuple[Figure, Any]]":
-    """Give an empty picture in the style of plans."""
+def _new_figure(rows: int) -> "Iterator[tuple[Figure, Any]]":
+    """Give a figure with so many rows of two empty panels."""
     with calm_style():
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(5 * columns, 4.6 * rows), layout="constrained")
-        yield figure, figure.subplots(rows, columns, squeeze=False)
+        figure = Figure(figsize=(10, 4.6 * rows), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1, wspace=0.04)  # type: ignore[union-attr,call-arg]
+        yield figure, figure.subplots(rows, 2, squeeze=False)
 
 
 def _epsilons(epsilon: float, delta: float, points: int = _POINTS) -> list[float]:

@@ -12,8 +12,6 @@ from tacit.research.experiments.guides import BOUNDS, slope
 from tacit.research.experiments.spec import MEASURES, DatasetChoice, Experiment, epsilon_text
 from tacit.research.experiments.summary import Point
 
-__all__ = ["csv_text", "markdown_text"]
-
 _COLUMNS = (
     "dataset", "users", "items", "method", "algorithm", "epsilon", "delta", "measure", "mean",
     "standard_error", "draws", "tuned_unpaid", "settings", "fit_seconds", "peak_bytes", "reason",

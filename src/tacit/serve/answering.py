@@ -5,12 +5,11 @@ their count would be a line in a log.
 """
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from tacit.errors import ConfigError, DataError
 from tacit.models import Model
-
-__all__ = ["items_page", "predicted", "recommended"]
 
 
 def recommended(model: Model, asked: Any) -> dict[str, Any]:
@@ -28,18 +27,7 @@ def recommended(model: Model, asked: Any) -> dict[str, Any]:
     stds: list[float | None] = [None] * len(found)
     if asked.std:
         stds = _stds(model, own, [row.item for row in found])
-    rows = [
-        {
-            "item": row.item,
-            "title": row.title,
-            "score": row.score,
-            "choice": row.choice,
-            "std": std,
-            "baseline": row.baseline,
-            "because": None if row.because is None else [vars(each) for each in row.because],
-        }
-        for row, std in zip(found, stds, strict=True)
-    ]
+    rows = [{**asdict(row), "std": std} for row, std in zip(found, stds, strict=True)]
     return {"recommendations": rows, "unknown": unknown}
 
 

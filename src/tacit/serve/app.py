@@ -30,8 +30,6 @@ from tacit.serve.schemas import (
     State,
 )
 
-__all__ = ["create_app"]
-
 _WORDS = {
     400: "The request is malformed.",
     401: "The bearer token is missing or wrong.",

@@ -15,8 +15,6 @@ from tacit.serve.limits import Limits
 from tacit.serve.metrics import Metrics
 from tacit.serve.site import POLICY
 
-__all__ = ["Guard"]
-
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]

@@ -13,8 +13,6 @@ from tacit.models import Model, load
 from tacit.serve.metrics import Metrics
 from tacit.serve.site import model_module, page_files, tag_of
 
-__all__ = ["Current", "Holder"]
-
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",

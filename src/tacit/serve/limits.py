@@ -5,8 +5,6 @@ from typing import Annotated
 
 from tacit._validate import Count, Range, Validated
 
-__all__ = ["Limits"]
-
 
 @dataclass(frozen=True)
 class Limits(Validated):

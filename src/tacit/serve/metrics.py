@@ -8,8 +8,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from threading import Lock
 
-__all__ = ["Metrics"]
-
 _EDGES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 

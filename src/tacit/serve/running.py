@@ -7,8 +7,6 @@ from typing import Any
 from tacit.errors import ConfigError
 from tacit.serve.limits import Limits
 
-__all__ = ["check_installed", "read_token", "serve"]
-
 _SHORTEST = 16
 
 

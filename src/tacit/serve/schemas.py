@@ -6,8 +6,6 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from tacit.serve.limits import Limits
 
-__all__ = ["Answers", "Items", "Predictions", "Problem", "Recommendations", "Requests", "State"]
-
 ItemId = Annotated[int, Field(ge=-(2**63), lt=2**64)] | Annotated[str, Field(min_length=1)]
 
 

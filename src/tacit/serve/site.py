@@ -14,8 +14,6 @@ from tacit._atomic import reason_of, write_durably
 from tacit._outputs import Kind, Output, check_outputs
 from tacit.errors import ConfigError
 
-__all__ = ["POLICY", "export_site", "model_module", "page_files"]
-
 _PACKAGED = Path(__file__).parent / "web"
 _CHECKOUT = Path(__file__).parents[3]
 _MARK = ".tacit-site"

@@ -13,8 +13,6 @@ import numpy as np
 
 from tacit.errors import EngineError
 
-__all__ = ["Described"]
-
 
 class Described:
     """A frozen dataclass of public numbers, arrays and other descriptions."""

@@ -8,8 +8,6 @@ is an array of its binary digits, 64 to a place, with the number of places drawn
 import numpy as np
 from numba import njit
 
-__all__ = ["BROKEN", "CELLS", "DIGITS", "RESERVE", "SOUND", "TAIL", "fill"]
-
 SOUND, TAIL, BROKEN = 0, 1, 2
 DIGITS = 8  # places that a deviate may have
 CELLS = 256  # cells of the table, each a sixteenth of a standard deviation; beyond is the tail

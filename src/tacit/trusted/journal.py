@@ -22,8 +22,6 @@ from tacit._damaged import UNSOUND
 from tacit.accounting.ledger import Entry
 from tacit.errors import CheckpointError
 
-__all__ = ["Journal", "check_beforehand"]
-
 _VERSION = 2
 _ABOUT = "fit.json"
 _ANEW = "delete the folder and fit anew, which spends the budget again"

@@ -18,8 +18,6 @@ from tacit.kernels.rows import RowArrays
 from tacit.trusted.described import Described
 from tacit.trusted.rows import Run
 
-__all__ = ["FilledRows", "FittedValues", "LinearStep", "RankOneStep"]
-
 Step = TypeVar("Step", bound=Described)
 
 

@@ -18,8 +18,6 @@ from tacit.trusted.journal import Journal
 from tacit.trusted.sampler import MOST_BITS, NoiseSource, floor_normals, idealised_normals
 from tacit.trusted.statistic import Statistic
 
-__all__ = ["Mechanism", "Numerics", "Observer"]
-
 Observer = Callable[[Entry, Statistic, NDArray[np.float64]], None]
 """Watches releases as they are made: for the audit of synthetic people, and for nobody else."""
 

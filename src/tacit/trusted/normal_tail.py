@@ -16,16 +16,6 @@ from collections.abc import Iterator
 from tacit.errors import EngineError
 from tacit.trusted.exact_normal import CELLS, DIGITS
 
-__all__ = [
-    "FURTHEST",
-    "REPEATS",
-    "Deviate",
-    "accept",
-    "exp_minus",
-    "floor_tail_normal",
-    "tail_cell",
-]
-
 FURTHEST = 1 << 14  # cells: 1024 standard deviations, so that 52-bit noise stays within 2^62
 REPEATS = "the random generator of this machine repeats itself; not usable"
 _TOO_FAR = (

@@ -10,8 +10,6 @@ import math
 from tacit.errors import EngineError
 from tacit.kernels.quantise import MOST_EXACT, Quanta
 
-__all__ = ["below", "norm_quanta", "product_quanta", "whole_below"]
-
 _MARGIN = 1e-12
 
 

@@ -33,15 +33,6 @@ from tacit.errors import ConfigError, EngineError
 from tacit.trusted.exact_normal import BROKEN, CELLS, DIGITS, RESERVE, TAIL, fill
 from tacit.trusted.normal_tail import REPEATS, floor_tail_normal
 
-__all__ = [
-    "MOST_BITS",
-    "NoiseSource",
-    "SeededNoiseUnsafe",
-    "SystemNoise",
-    "floor_normals",
-    "idealised_normals",
-]
-
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 

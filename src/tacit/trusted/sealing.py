@@ -20,8 +20,6 @@ import numpy as np
 
 from tacit.errors import EngineError
 
-__all__ = ["new_key", "seal", "unseal"]
-
 _KEY, _NONCE, _TAG = 32, 16, 32
 
 

@@ -6,8 +6,6 @@ from numpy.typing import NDArray
 from tacit.data.ratings import Ratings
 from tacit.kernels.rows import kept_lengths
 
-__all__ = ["keep", "restricted"]
-
 
 def keep(ratings: Ratings, kept: NDArray[np.bool_]) -> Ratings:
     """Return the marked ratings. Every user keeps her row, even an empty one."""

@@ -23,17 +23,6 @@ from tacit.trusted.described import Described
 from tacit.trusted.rows import RowBounds, Rows, Run
 from tacit.trusted.sealing import seal, unseal
 
-__all__ = [
-    "Adder",
-    "BoundedSum",
-    "Integers",
-    "Statistic",
-    "any_vector",
-    "nonnegative_number",
-    "nonnegative_vector",
-    "outer_product",
-]
-
 Integers = NDArray[np.int64]
 Adder = Callable[[int, int, Integers], None]
 """Adds the terms of the users lo <= i < hi to a total."""
@@ -81,8 +70,11 @@ class Statistic(Described, ABC):
         return (rows.bounded(self.bounds, run),)
 
     def finish(self, total: Integers) -> Integers:
-        """Bring what the loop added up into the shape of the sum."""
-        return total.reshape(self.shape)
+        """Bring what the loop added up into the shape of the sum.
+
+        Of a symmetric one it is the upper triangle, which is mirrored.
+        """
+        return total + np.triu(total, 1).T if self.symmetric else total.reshape(self.shape)
 
     def integer_sum(self, rows: Rows, unit: float, run: Run) -> Integers:
         """Sum the users' terms, as integers, in multiples of `unit`."""

@@ -15,8 +15,6 @@ from tacit.data.store import RatingsOrStore, Store, View
 from tacit.trusted.selection import restricted
 from tacit.trusted.statistics.holdout_losses import Holdout
 
-__all__ = ["ChosenItems", "NotHeldOut", "seen"]
-
 
 @dataclass(frozen=True, eq=False)
 class ChosenItems:

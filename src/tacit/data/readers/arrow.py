@@ -9,8 +9,6 @@ from tacit._resources import physical_memory
 from tacit.data.tables import Choice, Table, places_of, refusing
 from tacit.errors import DataError
 
-__all__ = ["read_arrow"]
-
 _CELL = 8
 
 

@@ -7,8 +7,6 @@ from tacit._atomic import reason_of
 from tacit._resources import physical_memory
 from tacit.errors import DataError
 
-__all__ = ["as_utf8", "decoded", "is_text", "remedy", "room", "whole_text"]
-
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _SHARE = 8  # a text that is made in memory may take this part of it
 

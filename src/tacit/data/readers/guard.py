@@ -19,8 +19,6 @@ from typing import IO, Any, NamedTuple
 from tacit._resources import physical_memory
 from tacit.errors import DataError
 
-__all__ = ["Fields", "Footer", "Unsound", "checked_footer", "read_structure"]
-
 Fields = dict[int, Any]
 """By field number: whole numbers, bytes, lists and structures; None for the rest."""
 

@@ -16,8 +16,6 @@ from tacit.data.readers.text import read_content
 from tacit.data.tables import Choice, Table
 from tacit.errors import DataError
 
-__all__ = ["read_gzip", "read_zip"]
-
 _PIECE = 1 << 20
 _DAMAGE = (*TORN, KeyError, NotImplementedError, RuntimeError, ValueError)
 """What the unpackers raise for a file that is damaged, encrypted or packed in a way unknown."""

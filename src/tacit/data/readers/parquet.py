@@ -8,8 +8,6 @@ import polars as pl
 from tacit.data.readers.guard import Footer, checked_footer
 from tacit.data.tables import Choice, Table, places_of, refusing
 
-__all__ = ["parquet_batches", "parquet_rows", "read_parquet"]
-
 
 def read_parquet(path: Path, wanted: Mapping[str, Choice], optional: frozenset[str]) -> Table:
     """The wanted roles of a Parquet file."""

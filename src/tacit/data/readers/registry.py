@@ -21,17 +21,6 @@ from tacit.data.readers.text_batches import text_batches, text_rows
 from tacit.data.tables import Choice, Table, tells
 from tacit.errors import ConfigError, DataError
 
-__all__ = [
-    "READERS",
-    "Reader",
-    "files_of",
-    "read_batches",
-    "read_file",
-    "read_items",
-    "read_own_ratings",
-    "rows_about",
-]
-
 Reader = Callable[[Path, Mapping[str, Choice], frozenset[str]], Table]
 """The wanted roles of a file that is there and not empty; those in the set may be missing."""
 
@@ -50,6 +39,15 @@ READERS: dict[str, Reader] = {
     ".zip": read_zip,
 }
 """The reader of each suffix. Text under any other suffix is read as a text table."""
+
+_IN_PARTS: dict[Reader, Callable[..., Iterator[tuple[Table, float]]]] = {
+    read_parquet: parquet_batches,
+    read_text: lambda path, wanted, _rows: text_batches(path, wanted),
+}
+"""What reads a file of this kind some rows at a time, where there is such a thing."""
+
+_ROWS: dict[Reader, Callable[[Path], int]] = {read_parquet: parquet_rows}
+"""What counts the rows of a file of this kind; of others, they are judged by their first lines."""
 
 _BEGINNINGS = {
     b"PAR1": ".parquet",
@@ -76,18 +74,15 @@ def read_batches(
     A reader that knows no parts gives the whole file at once.
     """
     reader = _reader_of(path, _head_of(path))
-    if reader is read_parquet:
-        yield from parquet_batches(path, wanted, rows)
-    elif reader is read_text:
-        yield from text_batches(path, wanted)
+    if reader in _IN_PARTS:
+        yield from _IN_PARTS[reader](path, wanted, rows)
     else:
         yield reader(path, wanted, frozenset()), 1.0
 
 
 def rows_about(path: Path) -> int:
     """About how many rows a file has, without reading it."""
-    parquet = _reader_of(path, _head_of(path)) is read_parquet
-    return parquet_rows(path) if parquet else text_rows(path)
+    return _ROWS.get(_reader_of(path, _head_of(path)), text_rows)(path)
 
 
 def _reader_of(path: Path, head: bytes) -> Reader:

@@ -37,17 +37,6 @@ from tacit.data.tables import (
 )
 from tacit.errors import DataError
 
-__all__ = [
-    "HEAD",
-    "layout_of",
-    "line_start",
-    "places_in",
-    "read_columns",
-    "read_content",
-    "read_text",
-    "written_ids",
-]
-
 Types = Mapping[int, pl.DataType]
 
 HEAD = 1 << 18

@@ -19,8 +19,6 @@ from tacit.data.readers.text import (
 from tacit.data.tables import Choice, Table, kind_of
 from tacit.errors import DataError
 
-__all__ = ["text_batches", "text_rows"]
-
 _BATCH = 1 << 26
 """Bytes of a text that are read at a time."""
 

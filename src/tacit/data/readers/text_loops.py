@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from tacit._parallel import parallel_map
 from tacit._resources import usable_cores
 
-__all__ = ["no_odd_starts", "written_plainly"]
-
 _NEWLINE, _RETURN, _BLANK, _QUOTE, _PLUS, _MINUS, _POINT, _ZERO, _NINE, _ASCII = (
     np.uint8(code) for code in (10, 13, 32, 34, 43, 45, 46, 48, 57, 127)
 )

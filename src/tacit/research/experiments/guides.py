@@ -1,13 +1,12 @@
 """Rates of the theory, drawn beside measurements: how errors grow with users and items."""
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 from tacit.research.theory import TABLE_2, empirical_risk_at_best, generalisation_error, rank_one
-
-__all__ = ["BOUNDS", "Rate", "slope"]
 
 
 class Rate(NamedTuple):
@@ -56,8 +55,5 @@ def slope(places: Sequence[float], values: Sequence[float]) -> float:
     >>> round(slope([1, 10, 100], [5, 50, 500]), 6)
     1.0
     """
-    across, along = [math.log(x) for x in places], [math.log(y) for y in values]
-    middle, level = sum(across) / len(across), sum(along) / len(along)
-    square = sum((x - middle) ** 2 for x in across)
-    pairs = zip(across, along, strict=True)
-    return sum((x - middle) * (y - level) for x, y in pairs) / square
+    logs = [[math.log(x) for x in numbers] for numbers in (places, values)]
+    return statistics.linear_regression(*logs).slope

@@ -2,19 +2,12 @@
 
 from pathlib import Path
 
+from tacit._atomic import reason_of
 from tacit._validate import one_of, refuse
 from tacit.errors import ConfigError
 
-__all__ = ["experiment_names", "experiment_text", "file_text", "full_name", "results_folder"]
-
 _PACKAGED = Path(__file__).parent / "files"
 _CHECKOUT = Path(__file__).parents[4]
-
-
-def _folder() -> Path:
-    """The folder of the TOML files."""
-    beside = _checkout_folder()
-    return beside if beside is not None else _PACKAGED
 
 
 def _checkout_folder() -> Path | None:
@@ -25,7 +18,7 @@ def _checkout_folder() -> Path | None:
 
 
 def full_name(name: str) -> str:
-    """The name of an experiment; the paper's figures had other numbers in version 0.1.0.
+    """The name of an experiment; the paper's figures had other numbers once.
 
     >>> full_name("fig1b"), full_name("fig2a"), full_name("oja")
     ('figure-2b', 'figure-3a', 'oja')
@@ -38,7 +31,7 @@ def full_name(name: str) -> str:
 
 def experiment_names() -> list[str]:
     """The names of all experiments."""
-    return sorted(path.stem for path in _folder().glob("*.toml"))
+    return sorted(path.stem for path in (_checkout_folder() or _PACKAGED).glob("*.toml"))
 
 
 def experiment_text(name: str) -> str:
@@ -51,7 +44,7 @@ def experiment_text(name: str) -> str:
     if name not in names:
         known = one_of(name, names)
         refuse("experiment", name, f"a file of your own whose name ends in .toml, or {known}")
-    return (_folder() / f"{name}.toml").read_text(encoding="utf-8")
+    return ((_checkout_folder() or _PACKAGED) / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def file_text(path: Path) -> str:
@@ -63,8 +56,7 @@ def file_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
-        raise ConfigError(f"{path}: cannot be read: {reason}") from None
+        raise ConfigError(f"{path}: cannot be read: {reason_of(error)}") from None
 
 
 def results_folder(name: str) -> Path:

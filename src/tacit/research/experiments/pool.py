@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,6 @@ from tacit.errors import DataError, EngineError
 from tacit.research.experiments.jobs import Job
 from tacit.research.experiments.running import failed
 from tacit.research.experiments.spec import DatasetChoice
-
-__all__ = ["Crew", "crew_for", "run_jobs"]
 
 _WORKER_BYTES = 500_000_000
 _RATING_BYTES = 48  # table, rows and one part of a split, for a moment all at once
@@ -62,14 +60,21 @@ def _free_memory() -> float:
 
 
 @dataclass
+class _Post:
+    """A place for a worker, on cores of its own; the next worker takes over from one that ended."""
+
+    number: int
+    process: "subprocess.Popen[str] | None" = None
+
+
+@dataclass
 class _SharedWork:
     """What the threads that lead the workers share."""
 
     dataset: dict[str, Any]
     crew: Crew
     limit: float
-    waiting: deque[Job]
-    answers: "queue.Queue[dict[str, Any] | Exception]" = field(default_factory=queue.Queue)
+    free: "queue.SimpleQueue[_Post]" = field(default_factory=queue.SimpleQueue)
     processes: list["subprocess.Popen[str]"] = field(default_factory=list)
     overdue: dict[tuple[str, str], Job] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -85,23 +90,17 @@ def run_jobs(
     on this dataset are then not tried: they would take as long.
     """
     crew = Crew(min(crew.workers, len(jobs)), crew.threads)
-    shared = _SharedWork(dataset.facts, crew, limit, deque(jobs))
-    leaders = [
-        threading.Thread(target=_lead, args=(shared, number), daemon=True)
-        for number in range(crew.workers)
-    ]
+    shared = _SharedWork(dataset.facts, crew, limit)
+    for number in range(crew.workers):
+        shared.free.put(_Post(number))
+    leaders = ThreadPoolExecutor(crew.workers)
     try:
-        for leader in leaders:
-            leader.start()
-        for _ in jobs:
-            answer = shared.answers.get()
-            if isinstance(answer, Exception):
-                raise answer
-            yield answer | {"workers": crew.workers}
+        for answer in as_completed([leaders.submit(_lead, shared, job) for job in jobs]):
+            yield answer.result() | {"workers": crew.workers}
     finally:
+        leaders.shutdown(wait=False, cancel_futures=True)
         _stop(shared)
-        for leader in leaders:
-            leader.join()
+        leaders.shutdown()
         for process in shared.processes:
             _dismiss(process)
 
@@ -109,33 +108,22 @@ def run_jobs(
 def _stop(shared: _SharedWork) -> None:
     with shared.lock:
         shared.stopped = True
-        shared.waiting.clear()
         for process in shared.processes:
             process.kill()
 
 
-def _lead(shared: _SharedWork, number: int) -> None:
-    """Give one worker job after job; another worker takes over from one that ended."""
-    process = None
-    while (job := _next(shared)) is not None:
-        too_slow = shared.overdue.get(_method_of(job))
-        if too_slow is not None:
-            shared.answers.put(failed(job, _like(too_slow, shared.limit), 0.0))
-            continue
-        try:
-            if process is None or process.poll() is not None:
-                process = _hire(shared, number)
-            shared.answers.put(_ask(shared, process, job))
-        except Exception as error:  # raised again by the thread that waits for it
-            shared.answers.put(error)
-            return
-    if process is not None:
-        _dismiss(process)
-
-
-def _next(shared: _SharedWork) -> Job | None:
-    with shared.lock:
-        return shared.waiting.popleft() if shared.waiting else None
+def _lead(shared: _SharedWork, job: Job) -> dict[str, Any]:
+    """Have a free worker do a job, unless the same took too long before."""
+    too_slow = shared.overdue.get(_method_of(job))
+    if too_slow is not None:
+        return failed(job, _like(too_slow, shared.limit), 0.0)
+    post = shared.free.get()
+    try:
+        if post.process is None or post.process.poll() is not None:
+            post.process = _hire(shared, post.number)
+        return _ask(shared, post.process, job)
+    finally:
+        shared.free.put(post)
 
 
 def _hire(shared: _SharedWork, number: int) -> "subprocess.Popen[str]":
@@ -147,8 +135,9 @@ def _hire(shared: _SharedWork, number: int) -> "subprocess.Popen[str]":
             process.kill()
     answer = _exchange(process, shared.dataset)
     if answer is None:
+        name = shared.dataset.get("named") or shared.dataset.get("synthetic")
         raise EngineError(
-            f"the worker for {_source(shared)} ended while it prepared the ratings; its last words "
+            f"the worker for {name} ended while it prepared the ratings; its last words "
             "are above; perhaps there is not enough memory"
         )
     if "error" in answer:
@@ -159,16 +148,10 @@ def _hire(shared: _SharedWork, number: int) -> "subprocess.Popen[str]":
 def _start(shared: _SharedWork, number: int) -> "subprocess.Popen[str]":
     threads = shared.crew.threads
     cores = _cores()[number * threads : (number + 1) * threads]
-    command = [
-        sys.executable,
-        "-m",
-        "tacit.research.experiments.worker",
-        str(threads),
-        *map(str, cores),
-    ]
+    worker = [sys.executable, "-m", "tacit.research.experiments.worker"]
     limits = {f"{library}_NUM_THREADS": str(threads) for library in _LIMITS}
     return subprocess.Popen(  # noqa: S603 - this very interpreter, with numbers
-        command,
+        [*worker, str(threads), *map(str, cores)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -236,7 +219,3 @@ def _like(job: Job, limit: float) -> str:
         f"not tried: at epsilon {job.epsilon}, draw {job.draw}, the same went over the wall-time "
         f"cap of {limit:g} s"
     )
-
-
-def _source(shared: _SharedWork) -> str:
-    return str(shared.dataset.get("named") or shared.dataset.get("synthetic"))

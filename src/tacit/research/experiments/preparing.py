@@ -20,8 +20,6 @@ from tacit.research.experiments.jobs import Job
 from tacit.research.experiments.spec import OPEN_RATINGS, multiple_of_truth
 from tacit.research.theory import Problem, recommended_rounds
 
-__all__ = ["SPLIT_SEED", "Prepared", "Truth", "prepare"]
-
 SPLIT_SEED: Final = 20180611
 """Of the places that ratings have in splits."""
 _CHUNK = 1 << 22

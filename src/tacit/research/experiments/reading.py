@@ -2,13 +2,12 @@
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import fields as fields_of
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 from tacit.accounting.budget import Accounting, Neighbours
-from tacit.algorithms import ALGORITHMS, Algorithm
+from tacit.algorithms import ALGORITHMS, algorithm_from
 from tacit.datasets.registry import DATASETS
 from tacit.datasets.synthetic import Kind
 from tacit.errors import ConfigError
@@ -31,8 +30,6 @@ from tacit.research.experiments.spec import (
     points_of_grid,
 )
 from tacit.research.experiments.toml_fields import REQUIRED, Fields
-
-__all__ = ["config_of", "parse_experiment", "read_experiment"]
 
 _KINDS = get_args(Kind)
 _REST = "*"
@@ -225,7 +222,7 @@ def _check_settings(method: MethodChoice, where: str) -> None:
         for candidate in candidates:
             words = [name for name, value in candidate.items() if _is_by_size(name, value)]
             try:
-                config_of(method.algorithm, candidate | dict.fromkeys(words, 10))
+                algorithm_from(method.algorithm, **candidate | dict.fromkeys(words, 10))
             except ConfigError as error:
                 raise ConfigError(f"{where}: {error}") from None
         first = candidates[0]
@@ -236,23 +233,6 @@ def _is_by_size(name: str, value: Any) -> bool:
     if name == "rounds":
         return bool(value == "theory")
     return name in _OF_TRUTH and multiple_of_truth(value) is not None
-
-
-def config_of(algorithm: str, settings: dict[str, Any]) -> Algorithm:
-    """Return an algorithm with its settings.
-
-    Raises:
-        ConfigError: there is no such setting, or its value cannot be used.
-    """
-    config: Any = ALGORITHMS[algorithm]()
-    known = [field.name for field in fields_of(config)]
-    unknown = [name for name in settings if name not in known]
-    if unknown:
-        raise ConfigError(
-            f"{unknown[0]}: {algorithm} has no such setting; it has {', '.join(known)}"
-        )
-    result: Algorithm = replace(config, **settings)
-    return result
 
 
 def _guide(fields: Fields) -> Guide:

@@ -1,9 +1,11 @@
 """reproduce: what is missing is computed, what is there is tabled and drawn."""
 
+import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,15 +25,13 @@ from tacit.research.experiments.pool import crew_for, run_jobs
 from tacit.research.experiments.spec import OPEN_RATINGS, DatasetChoice, Experiment
 from tacit.research.experiments.store import RunStore, stored_rows
 from tacit.research.experiments.summary import points_of
-from tacit.research.experiments.timing import expected_seconds
-
-__all__ = ["Options", "Outcome", "Progress", "reproduce"]
 
 Progress = Callable[[int, int, float], None]
 """Called with (jobs done, jobs in all, seconds left)."""
 
 Rows = Mapping[str, Mapping[str, Any]]
 
+_UNKNOWN = 5.0  # seconds a job takes, while nothing like it has been seen
 _NOTHING = "nothing is stored of this experiment yet; leave --stored out to run it"
 
 
@@ -231,13 +231,13 @@ def _compute(
     done, total = 0, len(waiting)
     for dataset, jobs in missing:
         crew = crew_for(dataset)
-        progress(done, total, expected_seconds(waiting.values(), store.rows) / crew.workers)
+        progress(done, total, _expected_seconds(waiting.values(), store.rows) / crew.workers)
         with closing(run_jobs(dataset, jobs, crew, experiment.wall_seconds)) as rows:
             for row in rows:
                 store.add(row)
                 waiting.pop(row["key"])
                 done += 1
-                left = expected_seconds(waiting.values(), store.rows)
+                left = _expected_seconds(waiting.values(), store.rows)
                 progress(done, total, left / crew.workers)
 
 
@@ -278,3 +278,27 @@ def _write(
         files.append(output / f"{experiment.name}.{ending}")
         write_durably(files[-1], text.encode())
     return (*files, *draw(experiment, points, output))
+
+
+def _expected_seconds(jobs: Iterable[Job], rows: Rows) -> float:
+    """Return the seconds that jobs will take one after the other.
+
+    A job takes as long as those of the same dataset and method, else of the same dataset, else as
+    any.
+    """
+    seen: dict[tuple[str, ...], list[float]] = {}
+    for row in rows.values():
+        if row["seconds"]:
+            for place in _places(row["dataset"], row["algorithm"]):
+                seen.setdefault(place, []).append(row["seconds"])
+    typical = {place: statistics.fmean(seconds) for place, seconds in seen.items()}
+    total = 0.0
+    for job in jobs:
+        places = _places(json.dumps(job.facts["dataset"], sort_keys=True), job.algorithm)
+        total += next((typical[place] for place in places if place in typical), _UNKNOWN)
+    return total
+
+
+def _places(dataset: str, algorithm: str) -> tuple[tuple[str, ...], ...]:
+    """Return what a job is like, the closest first."""
+    return (dataset, algorithm), (dataset,), ()

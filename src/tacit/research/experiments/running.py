@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.budget import Accounting, Neighbours, PrivacyBudget
+from tacit.accounting.budget import PrivacyBudget
+from tacit.algorithms import algorithm_from
 from tacit.data.ratings import Ratings
 from tacit.engines import ThreadEngine
 from tacit.errors import TacitError
@@ -29,11 +30,8 @@ from tacit.fitting.fit import fit
 from tacit.models import Model
 from tacit.research.experiments.jobs import Job
 from tacit.research.experiments.preparing import SPLIT_SEED, Prepared, Truth
-from tacit.research.experiments.reading import config_of
 from tacit.research.experiments.spec import NEW_USERS, POPULARITY, YARDSTICKS
 from tacit.research.experiments.store import row_of
-
-__all__ = ["failed", "now", "run_job", "versions"]
 
 _LENGTH = 10  # of lists
 _PLAIN: dict[str, Callable[[Ratings, Ratings], Any]] = {
@@ -102,18 +100,13 @@ def _lists(model: Model | ExactPopularity, new: Ratings, draw: int) -> dict[str,
 
 def _model(job: Job, prepared: Prepared, train: Ratings, threads: int) -> Model:
     """Fit; trials have noise from their key, so that a choice once made is made again."""
-    config = config_of(job.algorithm, prepared.settings_of(job))
+    config = algorithm_from(job.algorithm, **prepared.settings_of(job))
     seed = int(job.key[:12], 16) if job.role == "trial" else None
-    budget = _budget(job)
+    budget, words = None, (job.neighbours, job.accounting)
+    if job.epsilon is not None and math.isfinite(job.epsilon):
+        budget = PrivacyBudget(job.epsilon, job.delta, *words)  # type: ignore[arg-type]
     engine = ThreadEngine(threads)
     return fit(train, config, budget=budget, engine=engine, noise_seed_unsafe=seed)
-
-
-def _budget(job: Job) -> PrivacyBudget | None:
-    if job.epsilon is None or math.isinf(job.epsilon):
-        return None
-    relation, rule = Neighbours(job.neighbours), Accounting(job.accounting)
-    return PrivacyBudget(job.epsilon, job.delta, relation, rule)
 
 
 def _accuracy(found: Any) -> dict[str, Any]:

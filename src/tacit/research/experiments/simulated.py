@@ -28,8 +28,6 @@ from tacit.evaluation import evaluate, user_mean_accuracy
 from tacit.fitting.fit import fit
 from tacit.research.theory import Case, Tastes, forecast
 
-__all__ = ["Simulated", "check_simulation", "family_tastes", "simulate"]
-
 _MOST_RATINGS = 20_000_000
 _HELD_OUT = 0.05
 _STEPS = ("draw ratings", "fit", "fit without noise", "fit the default", "measure")

@@ -11,25 +11,6 @@ from typing import Any, Final
 from tacit.datasets.families import FAMILIES
 from tacit.datasets.registry import DATASETS
 
-__all__ = [
-    "AUTOMATIC",
-    "MEASURES",
-    "NEW_USERS",
-    "OPEN_RATINGS",
-    "POPULARITY",
-    "RANKING",
-    "YARDSTICKS",
-    "DatasetChoice",
-    "Experiment",
-    "Guide",
-    "MethodChoice",
-    "Quick",
-    "epsilon_text",
-    "multiple_of_truth",
-    "points_of_grid",
-    "smaller",
-]
-
 AUTOMATIC: Final = "automatic"
 """The name of a method that leaves the choice of algorithm and settings to `tacit.fit`."""
 

@@ -13,8 +13,6 @@ from tacit.data.readers.guard import checked_footer
 from tacit.errors import ConfigError, DataError
 from tacit.research.experiments.jobs import SCHEMA, Job
 
-__all__ = ["COLUMNS", "RunStore", "row_of", "stored_rows"]
-
 COLUMNS: Final[Mapping[str, pl.DataType]] = {
     "key": pl.String(),
     "schema": pl.Int32(),

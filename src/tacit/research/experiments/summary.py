@@ -9,8 +9,6 @@ from typing import Any
 from tacit.research.experiments.jobs import Cell, cells_of
 from tacit.research.experiments.spec import Experiment
 
-__all__ = ["Point", "points_of"]
-
 
 @dataclass(frozen=True)
 class Point:

@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from tacit._validate import Range, check
 from tacit.errors import ConfigError
-
-__all__ = ["REQUIRED", "Fields"]
 
 REQUIRED: Final = object()
 """Stands for the default of a key that has none."""
@@ -45,17 +44,14 @@ class Fields:
     def whole(self, name: str, low: int, high: int, default: Any = REQUIRED) -> Any:
         """Take a whole number."""
         value = self.raw(name, default)
-        fine = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-        if value is default or fine:
-            return value
-        return self.refuse(name, value, f"a whole number from {low} to {high}")
+        hint = Annotated[int, Range(low, high)]
+        return value if value is default else check(f"{self.where}: {name}", value, hint)
 
     def number(self, name: str, low: float, high: float, default: Any = REQUIRED) -> Any:
         """Take a number."""
         value = self.raw(name, default)
-        if value is not default and not (_is_number(value) and low <= value <= high):
-            self.refuse(name, value, f"a number from {low:g} to {high:g}")
-        return float(value) if _is_number(value) else value
+        hint = Annotated[float, Range(low, high)]
+        return value if value is default else float(check(f"{self.where}: {name}", value, hint))
 
     def numbers(self, name: str, low: float, default: Any = REQUIRED) -> Any:
         """Take a list of different numbers, in rising order; inf is one."""

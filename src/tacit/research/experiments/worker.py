@@ -13,8 +13,6 @@ from typing import IO, Any
 
 from tacit.errors import TacitError, TacitWarning
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Answer until there is nothing more to read."""

@@ -10,20 +10,6 @@ from dataclasses import dataclass
 
 from tacit.research.theory.problem import Problem
 
-__all__ = [
-    "Bound",
-    "best_rounds",
-    "empirical_risk",
-    "empirical_risk_at_best",
-    "frank_wolfe_risk",
-    "generalisation_error",
-    "generalisation_gap",
-    "generalisation_rounds",
-    "recommended_rounds",
-    "share_kept",
-    "zero_error",
-]
-
 
 @dataclass(frozen=True)
 class Bound:

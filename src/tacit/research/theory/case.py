@@ -7,8 +7,6 @@ from tacit.accounting.budget import PrivacyBudget
 from tacit.errors import ConfigError
 from tacit.research.theory.tastes import Tastes
 
-__all__ = ["Case"]
-
 _MOST_USERS = 10**10
 _MOST_ITEMS = 10**6
 
@@ -37,11 +35,15 @@ class Case:
                 f"per_user={self.per_user!r}: expected a number from 1 to the number of items "
                 f"({self.items})"
             )
-        width = self.rating_range[1] - self.rating_range[0]
         sd = math.sqrt(self.tastes.within + self.tastes.user_sd**2)
-        if not sd <= width / 2:
+        if not sd <= self.width / 2:
             raise ConfigError(
                 f"rating_range={self.rating_range!r}: the assumed sds add up to {sd:.4g}, and no "
-                f"ratings of this range vary by more than {width / 2:.4g}; assume less, or give "
-                "the range"
+                f"ratings of this range vary by more than {self.width / 2:.4g}; assume less, or "
+                "give the range"
             )
+
+    @property
+    def width(self) -> float:
+        """How far apart the lowest and the highest rating are."""
+        return self.rating_range[1] - self.rating_range[0]

@@ -8,8 +8,6 @@ from typing import Any, Final
 from tacit.research.theory.case import Case
 from tacit.research.theory.forecast import Forecast, forecast, item_effects_learned
 
-__all__ = ["STARTS_FROM_MOMENTS", "Expectation", "UsersNeeded", "about", "expect"]
-
 STARTS_FROM_MOMENTS: Final = (
     "This is a forecast of Moments. The default method, LatentFactors, starts from its releases; "
     "where we measured both on noisy ratings, its RMSE was below, or up to 1.2 % above."

@@ -11,8 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting.budget import PrivacyBudget
 from tacit.accounting.release import ReleaseKind
 from tacit.algorithms.moments import HEADROOM, WIDE_HEADROOM
+from tacit.book.splits import PlannedRefit
+from tacit.errors import ConfigError
 from tacit.research.theory.case import Case
 from tacit.research.theory.learned import (
     Found,
@@ -24,8 +27,6 @@ from tacit.research.theory.learned import (
     expected_sums,
 )
 from tacit.research.theory.tastes import Audience, Tastes, make_audience
-
-__all__ = ["Forecast", "Regression", "forecast", "item_effects_learned", "ridge_errors"]
 
 Floats = NDArray[np.float64]
 
@@ -73,6 +74,15 @@ def forecast(case: Case) -> Forecast:
     noise[ReleaseKind.COVARIANCE] *= HEADROOM * rest.rating
     part = _part_learned(case, audience, items)
     return Forecast(mean, biases, rmse, part, found.along.shape[1], noise, found.smallest)
+
+
+def expected_of(case: Case, refit: PlannedRefit, *, remembers: bool = True) -> Forecast:
+    """Return the forecast of a refit: that of one fit which would know as much."""
+    if case.budget is None:
+        raise ConfigError("budget=None: a plan of refits needs an epsilon")
+    epsilon = refit.remembered_epsilon if remembers else refit.epsilon
+    budget = PrivacyBudget(epsilon, case.budget.delta, case.budget.neighbours)
+    return forecast(replace(case, budget=budget))
 
 
 def item_effects_learned(case: Case) -> float:

@@ -5,20 +5,17 @@ PRIVATE.
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import ConfigError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-__all__ = ["condition_number", "incoherence", "spectral_gap"]
 
 _NEGLIGIBLE = 1e-10  # of the largest singular value: below this a matrix has no such direction
 
 
-def incoherence(matrix: "ArrayLike", rank: int, *, as_printed: bool = False) -> float:
+def incoherence(matrix: ArrayLike, rank: int, *, as_printed: bool = False) -> float:
     """Return mu, from 1 (every row and column alike) to max(m, n)/r (all in one row or column).
 
         mu = max( (m/r) max_i ||U U^T e_i||^2,  (n/r) max_j ||V V^T f_j||^2 )
@@ -34,8 +31,6 @@ def incoherence(matrix: "ArrayLike", rank: int, *, as_printed: bool = False) -> 
     >>> round(incoherence([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]], rank=1), 6)
     4.0
     """
-    import numpy as np
-
     left, values, right = np.linalg.svd(_matrix(matrix, rank), full_matrices=False)
     _check_rank(values, rank)
     sides = (left[:, :rank], right[:rank].T)
@@ -43,7 +38,7 @@ def incoherence(matrix: "ArrayLike", rank: int, *, as_printed: bool = False) -> 
     return max(squares)
 
 
-def spectral_gap(matrix: "ArrayLike", rank: int) -> float:
+def spectral_gap(matrix: ArrayLike, rank: int) -> float:
     """Return alpha_r^2 - alpha_(r+1)^2, the gap between squared singular values.
 
     *Paper:* Equation (11), for P(Y*).
@@ -56,7 +51,7 @@ def spectral_gap(matrix: "ArrayLike", rank: int) -> float:
     return float(values[rank - 1]) ** 2 - after**2
 
 
-def condition_number(matrix: "ArrayLike", rank: int) -> float:
+def condition_number(matrix: ArrayLike, rank: int) -> float:
     """Return kappa = ||Y||_2 / lambda_r(Y), for a matrix of rank at least r.
 
     *Paper:* Theorem B.3.
@@ -69,22 +64,18 @@ def condition_number(matrix: "ArrayLike", rank: int) -> float:
     return float(values[0] / values[rank - 1])
 
 
-def _singular_values(matrix: "ArrayLike", rank: int) -> "NDArray[np.float64]":
-    import numpy as np
-
+def _singular_values(matrix: ArrayLike, rank: int) -> NDArray[np.float64]:
     return np.asarray(np.linalg.svd(_matrix(matrix, rank), compute_uv=False))
 
 
-def _largest_row(basis: "NDArray[np.float64]", as_printed: bool) -> float:
+def _largest_row(basis: NDArray[np.float64], as_printed: bool) -> float:
     """Return the largest ||U U^T e_i||^2 = ||U_i||^2, or its root."""
     largest = float((basis**2).sum(axis=1).max())
     return math.sqrt(largest) if as_printed else largest
 
 
-def _matrix(matrix: Any, rank: int) -> "NDArray[np.float64]":
+def _matrix(matrix: Any, rank: int) -> NDArray[np.float64]:
     """Check a matrix and a rank."""
-    import numpy as np
-
     array = np.asarray(matrix, dtype=np.float64)
     if array.ndim != 2 or array.size == 0 or not np.isfinite(array).all():
         raise ConfigError("matrix: expected a table of finite numbers, with no gaps")
@@ -93,7 +84,7 @@ def _matrix(matrix: Any, rank: int) -> "NDArray[np.float64]":
     return array
 
 
-def _check_rank(values: "NDArray[np.float64]", rank: int) -> None:
+def _check_rank(values: NDArray[np.float64], rank: int) -> None:
     """Refuse a matrix of smaller rank: its r-th direction would be rounding error."""
     if values[rank - 1] <= _NEGLIGIBLE * values[0]:
         raise ConfigError(f"rank={rank}: the matrix has a smaller rank")

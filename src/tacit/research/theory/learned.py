@@ -27,17 +27,6 @@ from tacit.research.theory.case import Case
 from tacit.research.theory.spiked import Noise, Spike
 from tacit.research.theory.tastes import Audience, Tastes
 
-__all__ = [
-    "Found",
-    "LearnedItems",
-    "Sums",
-    "Told",
-    "expected_effects",
-    "expected_factors",
-    "expected_spreads",
-    "expected_sums",
-]
-
 Floats = NDArray[np.float64]
 
 _NODES = ndtri((np.arange(11) + 0.5) / 11)  # of a standard normal variable
@@ -100,8 +89,7 @@ def expected_sums(case: Case, audience: Audience) -> Sums:
 
 def expected_spreads(case: Case, audience: Audience, sums: Sums) -> Told:
     """Return what the release of spreads will tell."""
-    lo, hi = case.rating_range
-    half, tastes = (hi - lo) / 2, case.tastes
+    half, tastes = case.width / 2, case.tastes
     level = tastes.user_sd**2 + tastes.within * float(audience.parts @ (1 / audience.lengths))
     means = np.array([0.5, level / half**2, tastes.within / (half**2 / 2)])
     error = sums.noise[ReleaseKind.SPREADS] / sums.users
@@ -122,13 +110,12 @@ def expected_effects(case: Case, audience: Audience, sums: Sums, told: Told) -> 
     true = sums.users * audience.over_users(-0.5) / sums.weights
     kappa = true * _kept_effect(audience, tastes, told)
     spread = np.sqrt(kappa**2 * tastes.item_sd**2 + variances)
-    width = case.rating_range[1] - case.rating_range[0]
     measured, each = np.repeat(spread, repeat), np.repeat(variances, repeat)
-    sd = _sd_of_spread(measured, each, _FINE * width)
+    sd = _sd_of_spread(measured, each, _FINE * case.width)
     error, doubt, explained = np.zeros(repeat.size), np.zeros(repeat.size), 0.0
     for node in _NODES:
         swollen = np.sqrt(np.maximum(measured**2 + node * sd, 0.0))
-        found = shrunk(swollen, each, _FINE * width)
+        found = shrunk(swollen, each, _FINE * case.width)
         keep = (found.estimates / np.maximum(swollen, 1e-300))[_firsts(repeat)]
         error += (1 - keep * kappa) ** 2 * tastes.item_sd**2 + keep**2 * variances
         doubt += found.doubt[_firsts(repeat)]
@@ -232,7 +219,7 @@ def _noise_model(
         sampling_sd=np.zeros(int(repeat.sum())),
         users=sums.users,
         single=lost * HEADROOM * rating,
-        width=case.rating_range[1] - case.rating_range[0],
+        width=case.width,
         most=int(repeat.sum()),
         seed=0,
         uneven=np.repeat(variances @ known / known.sum(), repeat)[:, None],

@@ -6,15 +6,6 @@ from dataclasses import dataclass
 from tacit.accounting.budget import Accounting, Neighbours, PrivacyBudget, Sensitivity
 from tacit.research.theory.problem import Problem
 
-__all__ = [
-    "NoiseComparison",
-    "compare_noise",
-    "eigenvalue_error",
-    "energy_loss",
-    "oracle_slack",
-    "paper_noise_sd",
-]
-
 
 @dataclass(frozen=True)
 class NoiseComparison:

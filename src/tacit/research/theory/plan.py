@@ -19,8 +19,6 @@ from tacit.research.theory.problem import Problem
 from tacit.research.theory.subspace import ratings_needed, svd_error
 from tacit.research.theory.tables import TABLE_1, TABLE_2
 
-__all__ = ["PLAN_KEYS", "Plan", "PlannedBound", "Verdict", "favours", "make_plan", "planned_bounds"]
-
 _MOST_ROUNDS = 10_000  # what a fit accepts
 
 

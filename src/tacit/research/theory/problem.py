@@ -8,16 +8,6 @@ from tacit._validate import Range, Validated, check
 from tacit.accounting.budget import PrivacyBudget
 from tacit.errors import ConfigError
 
-__all__ = [
-    "Problem",
-    "check_counts",
-    "check_range",
-    "every_entry",
-    "out_of_scope",
-    "rank_one",
-    "unit_rows",
-]
-
 _LARGEST = 1e30  # far beyond any use, and no power in a bound overflows
 _Whole = Annotated[int, Range(1, _LARGEST, words="a whole number of at least 1")]
 _Size = Annotated[float, Range(1 / _LARGEST, _LARGEST, words="a positive number, up to 1e+30")]
@@ -93,7 +83,8 @@ class Problem(Validated):
         >>> problem.ratings, round(problem.nuclear_norm), round(problem.row_norm, 3)
         (40000000, 7071, 4.472)
         """
-        from tacit.algorithms.preparation import default_nuclear_norm, default_row_norm
+        from tacit.algorithms.preparation import default_nuclear_norm
+        from tacit.estimation.row_norms import default_row_norm
 
         check_counts(users=users, items=items, per_user=per_user)
         check_range(rating_range)
@@ -121,16 +112,7 @@ def rank_one(users: int, items: int, epsilon: float, delta: float = 1e-6) -> Pro
     *Paper:* Remarks 1, 3 and 5.
     """
     check("items", items, _Whole)
-    per_user = round(math.sqrt(items))
-    return Problem(
-        users=users,
-        items=items,
-        ratings=users * per_user,
-        nuclear_norm=math.sqrt(users * items),
-        row_norm=math.sqrt(per_user),
-        epsilon=epsilon,
-        delta=delta,
-    )
+    return _entries_of_one(users, items, round(math.sqrt(items)), epsilon, delta)
 
 
 def every_entry(users: int, items: int, epsilon: float, delta: float = 1e-6) -> Problem:
@@ -138,12 +120,17 @@ def every_entry(users: int, items: int, epsilon: float, delta: float = 1e-6) -> 
 
     *Paper:* Remark 2, low-rank approximation.
     """
+    return _entries_of_one(users, items, items, epsilon, delta)
+
+
+def _entries_of_one(users: int, items: int, per_user: int, epsilon: float, delta: float) -> Problem:
+    """Return a matrix of rank one whose entries have size 1, so many of them seen a user."""
     return Problem(
         users=users,
         items=items,
-        ratings=users * items,
+        ratings=users * per_user,
         nuclear_norm=math.sqrt(users * items),
-        row_norm=math.sqrt(items),
+        row_norm=math.sqrt(per_user),
         epsilon=epsilon,
         delta=delta,
     )

@@ -22,8 +22,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Noise", "Spike"]
-
 Floats = NDArray[np.float64]
 
 _STEPS = 160  # of the iteration for M; near the edge it is off by about (pi/160)^2

@@ -6,19 +6,6 @@ from tacit.research.theory.bounds import Bound
 from tacit.research.theory.noise import paper_noise_sd
 from tacit.research.theory.problem import Problem
 
-__all__ = [
-    "oja_loss",
-    "oja_noise_sd",
-    "oja_steps",
-    "oja_variance",
-    "privacy_parameter",
-    "ratings_needed",
-    "sampling_error",
-    "subspace_error",
-    "svd_error",
-    "svd_error_by_rows",
-]
-
 
 def svd_error(problem: Problem) -> Bound:
     """Bound F, the mean squared error over all entries, of Algorithm 4.

@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["TABLE_1", "TABLE_2", "ApproximationError", "SampleComplexity"]
-
 
 @dataclass(frozen=True)
 class SampleComplexity:

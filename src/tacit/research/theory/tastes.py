@@ -11,8 +11,6 @@ from scipy.special import ndtr, ndtri
 
 from tacit._validate import Range, Validated
 
-__all__ = ["Audience", "Tastes", "make_audience"]
-
 Floats = NDArray[np.float64]
 
 _STRATA = 7  # of users, by how many ratings they have

@@ -13,10 +13,8 @@ from tacit.kernels.loops import Loops
 from tacit.trusted.local_state import RankOneStep
 from tacit.trusted.quantise import product_quanta
 from tacit.trusted.rows import RowBounds
-from tacit.trusted.statistic import Adder, Integers, outer_product
+from tacit.trusted.statistic import Adder, outer_product
 from tacit.trusted.statistics.residual import ResidualStatistic
-
-__all__ = ["ResidualCovariance"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +48,12 @@ class ResidualCovariance(ResidualStatistic):
         return (size, size)
 
     def adder(self, local: tuple[Any, ...], unit: float, loops: Loops) -> Adder:
-        """Take the newest step and add outer products, in one pass over the ratings."""
-        quanta = product_quanta(self.bound, unit)
-        return partial(loops.covariance, *local, quanta, self._places())
+        """Take the newest step and add outer products, in one pass over the ratings.
 
-    def finish(self, total: Integers) -> Integers:
-        """Mirror the upper triangle, which is all that the loop writes."""
-        return total + np.triu(total, 1).T
+        Both loops give the same integers; one is quicker for rows of what was rated, not how.
+        """
+        loop = loops.co_occurrences if self.bounds.binarise else loops.covariance
+        return partial(loop, *local, product_quanta(self.bound, unit), self._places())
 
     def _places(self) -> NDArray[np.int32]:
         """Return where each item is in the matrix, -1 where it is not."""

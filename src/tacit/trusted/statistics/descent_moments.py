@@ -16,8 +16,6 @@ from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, any_vector
 from tacit.trusted.statistics.residual import ResidualStatistic
 
-__all__ = ["DescentMoments"]
-
 
 @dataclass(frozen=True, eq=False)
 class DescentMoments(ResidualStatistic):

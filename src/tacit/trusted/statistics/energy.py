@@ -15,8 +15,6 @@ from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, nonnegative_number
 from tacit.trusted.statistics.residual import ResidualStatistic, check_orthonormal
 
-__all__ = ["ResidualEnergy"]
-
 
 @dataclass(frozen=True, eq=False)
 class ResidualEnergy(ResidualStatistic):

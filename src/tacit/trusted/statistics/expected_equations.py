@@ -11,8 +11,6 @@ from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, any_vector
 from tacit.trusted.statistics.posterior import LatentModel, PosteriorStatistic
 
-__all__ = ["ExpectedEquations"]
-
 
 @dataclass(frozen=True, eq=False)
 class ExpectedEquations(PosteriorStatistic):

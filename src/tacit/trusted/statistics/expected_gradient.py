@@ -13,8 +13,6 @@ from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, any_vector
 from tacit.trusted.statistics.posterior import LatentModel, PosteriorStatistic
 
-__all__ = ["ExpectedGradient"]
-
 
 @dataclass(frozen=True, eq=False)
 class ExpectedGradient(PosteriorStatistic):

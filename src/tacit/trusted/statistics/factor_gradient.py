@@ -13,8 +13,6 @@ from tacit.trusted.quantise import norm_quanta
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, Statistic, any_vector
 
-__all__ = ["FactorGradient"]
-
 
 @dataclass(frozen=True, eq=False)
 class FactorGradient(Statistic):

@@ -4,16 +4,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from tacit.accounting.budget import Sensitivity
 from tacit.kernels.loops import Loops
 from tacit.trusted.quantise import product_quanta
 from tacit.trusted.rows import RowBounds
-from tacit.trusted.statistic import Adder, Integers, outer_product
+from tacit.trusted.statistic import Adder, outer_product
 from tacit.trusted.statistics.posterior import LatentModel, PosteriorStatistic
-
-__all__ = ["FactorMoments"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +47,3 @@ class FactorMoments(PosteriorStatistic):
         """Let everyone compute her posterior and add the outer products."""
         parts = self.parts(local, self.bound)
         return partial(loops.factor_moments, *parts, product_quanta(self.bound, unit))
-
-    def finish(self, total: Integers) -> Integers:
-        """Mirror the upper triangle, which is all that the loop writes."""
-        return total + np.triu(total, 1).T

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from tacit.accounting.budget import Sensitivity
 from tacit.kernels.loops import Loops
 from tacit.kernels.tiles import add_whole_products, panels_of, room_for_whole
@@ -12,8 +10,6 @@ from tacit.trusted.local_state import FilledRows, LinearStep
 from tacit.trusted.quantise import product_quanta
 from tacit.trusted.rows import RowBounds, Rows, Run
 from tacit.trusted.statistic import Adder, Integers, Statistic, outer_product
-
-__all__ = ["FilledCovariance"]
 
 _BLOCK = 1024  # users at a time: 2^10 terms of 42 bits stay exact in a double's 53
 
@@ -68,10 +64,6 @@ class FilledCovariance(Statistic):
         total = super().integer_sum(rows, unit, run)
         rows.state(FilledRows, self.bounds, run).done(self.steps)
         return total
-
-    def finish(self, total: Integers) -> Integers:
-        """Mirror the upper triangle, which is all that the loop writes."""
-        return total + np.triu(total, 1).T
 
     def adder(self, local: tuple[Any, ...], unit: float, loops: Loops) -> Adder:
         """Bring everyone's row up to date and add the outer products."""

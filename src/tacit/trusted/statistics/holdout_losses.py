@@ -19,8 +19,6 @@ from tacit.trusted.rows import RowBounds, all_ratings
 from tacit.trusted.selection import keep
 from tacit.trusted.statistic import Adder, Integers, Statistic, any_vector
 
-__all__ = ["HeldOutLosses", "Holdout", "Rule"]
-
 Floats = NDArray[np.float64]
 
 

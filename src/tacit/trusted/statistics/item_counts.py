@@ -12,8 +12,6 @@ from tacit.trusted.quantise import whole_below
 from tacit.trusted.rows import RowBounds, all_ratings
 from tacit.trusted.statistic import Adder, Statistic, nonnegative_vector
 
-__all__ = ["ItemCounts"]
-
 
 @dataclass(frozen=True, eq=False)
 class ItemCounts(Statistic):

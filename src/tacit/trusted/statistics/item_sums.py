@@ -11,8 +11,6 @@ from tacit.trusted.quantise import whole_below
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, Statistic
 
-__all__ = ["ItemSums"]
-
 
 @dataclass(frozen=True, eq=False)
 class ItemSums(Statistic):

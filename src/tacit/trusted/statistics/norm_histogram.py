@@ -13,8 +13,6 @@ from tacit.trusted.quantise import whole_below
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, Statistic, nonnegative_vector
 
-__all__ = ["RowNorms"]
-
 
 @dataclass(frozen=True, eq=False)
 class RowNorms(Statistic):

@@ -16,8 +16,6 @@ from tacit.trusted.quantise import below
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, Integers, Statistic
 
-__all__ = ["NormalEquations", "equations_sensitivity"]
-
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations(Statistic):

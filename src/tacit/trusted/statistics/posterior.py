@@ -13,8 +13,6 @@ from tacit.trusted.described import Described
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Statistic
 
-__all__ = ["LatentModel", "PosteriorStatistic"]
-
 Floats = NDArray[np.float64]
 
 
@@ -59,12 +57,8 @@ class PosteriorStatistic(Statistic):
             raise PrivacyError("the latent model is of other items; nothing was summed")
         return self.model.arrays()
 
-    def check_bound(self, bound: float) -> None:
-        """Refuse a bound that bounds nothing."""
+    def parts(self, local: tuple[Any, ...], bound: float) -> tuple[Any, ...]:
+        """Return rows and model, checked; a bound that bounds nothing is refused."""
         if not 0 < bound < math.inf:
             raise PrivacyError("the bound on a user's term must be finite; nothing was summed")
-
-    def parts(self, local: tuple[Any, ...], bound: float) -> tuple[Any, ...]:
-        """Return rows and model, checked."""
-        self.check_bound(bound)
         return (*local, self.arrays())

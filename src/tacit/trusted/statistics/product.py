@@ -16,8 +16,6 @@ from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder
 from tacit.trusted.statistics.residual import ResidualStatistic, check_orthonormal
 
-__all__ = ["ResidualProduct", "product_sensitivity"]
-
 
 @dataclass(frozen=True, eq=False)
 class ResidualProduct(ResidualStatistic):

@@ -11,8 +11,6 @@ from tacit.trusted.quantise import whole_below
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, Integers, Statistic, nonnegative_number
 
-__all__ = ["RatingCount"]
-
 
 @dataclass(frozen=True, eq=False)
 class RatingCount(Statistic):

@@ -10,8 +10,6 @@ from tacit.trusted.local_state import FittedValues, RankOneStep
 from tacit.trusted.rows import Rows, Run
 from tacit.trusted.statistic import Integers, Statistic
 
-__all__ = ["ResidualStatistic", "check_orthonormal"]
-
 
 class ResidualStatistic(Statistic):
     r"""A statistic of $A_i = P_\Omega(Y_i - Y^*_i)$, with $Y_i$ the fitted row after `steps`.

@@ -9,8 +9,6 @@ from tacit.kernels.loops import Loops
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, Statistic, any_vector
 
-__all__ = ["RowSums"]
-
 
 @dataclass(frozen=True, eq=False)
 class RowSums(Statistic):

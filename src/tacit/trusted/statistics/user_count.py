@@ -9,8 +9,6 @@ from tacit.trusted.quantise import whole_below
 from tacit.trusted.rows import Rows, Run
 from tacit.trusted.statistic import Adder, Integers, Statistic, nonnegative_number
 
-__all__ = ["UserCount"]
-
 
 @dataclass(frozen=True, eq=False)
 class UserCount(Statistic):

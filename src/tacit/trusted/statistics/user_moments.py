@@ -13,8 +13,6 @@ from tacit.trusted.quantise import whole_below
 from tacit.trusted.rows import RowBounds
 from tacit.trusted.statistic import Adder, Statistic
 
-__all__ = ["UserMoments"]
-
 
 @dataclass(frozen=True, eq=False)
 class UserMoments(Statistic):
