@@ -175,3 +175,14 @@ def test_a_service_that_can_write_nowhere_still_computes() -> None:
     assert said == "True", found.stderr
     assert "tacit-loops-" in folder
     assert not Path(folder).exists(), "it is removed at the end"
+
+
+def test_a_command_says_it_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """`tacit evaluate` compiles the loops of predictions, lists and stds one by one."""
+    from tacit.cli import _once
+
+    tell = _once()
+    for _ in range(3):
+        tell(_compiling.TEXT)
+    tell("another")
+    assert capsys.readouterr().err == f"tacit: note: {_compiling.TEXT}\ntacit: note: another\n"

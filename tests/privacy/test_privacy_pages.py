@@ -102,7 +102,7 @@ def test_every_test_that_the_pages_name_exists_and_is_collected() -> None:
     named = [test for page in PAGES for test in QUOTED.findall(page.read_text()) if "::" in test]
     assert len(named) > 150
     assert [problem for test in named if (problem := problem_of(test))] == []
-    assert [test for test in named if not test.split("::")[-1].startswith("test_")] == []
+    assert [test for test in named if not test.rpartition("::")[2].startswith("test_")] == []
 
 
 def test_every_name_of_the_notation_is_in_the_code() -> None:

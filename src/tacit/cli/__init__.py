@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
@@ -85,6 +86,18 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     typer.echo(f"tacit: note: {message}", err=True)
 
 
+def _once() -> Callable[[str], None]:
+    """Return what shows a text the first time: a command has several parts that compile loops."""
+    told: set[str] = set()
+
+    def tell(text: str) -> None:
+        if text not in told:
+            told.add(text)
+            _show_warning(text)
+
+    return tell
+
+
 class _Noted(logging.Handler):
     """Shows a log record as a note."""
 
@@ -110,7 +123,7 @@ def main() -> None:
     warnings.simplefilter("always", TacitWarning)
     warnings.showwarning = _show_warning
     reset_quiet()
-    tell_with(_show_warning)
+    tell_with(_once())
     _show_resumed()
     try:
         code = app(standalone_mode=False)
