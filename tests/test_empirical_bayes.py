@@ -5,7 +5,7 @@ import pytest
 
 from tacit.estimation import empirical_bayes
 from tacit.estimation.empirical_bayes import drawn_to_popularity, shrunk
-from tacit.estimation.latent import LatentEstimate, gradient_step
+from tacit.estimation.latent import Doubt, LatentEstimate, gradient_step
 
 ITEMS = 400
 RNG = np.random.default_rng(7)
@@ -63,28 +63,37 @@ def test_numbers_that_are_known_move_less_than_others() -> None:
     assert np.mean((told - missing) ** 2) < 0.75 * np.mean((alike - missing) ** 2)
 
 
-def step_of(doubt: np.ndarray) -> tuple[LatentEstimate, np.ndarray, np.ndarray]:
-    """Take a step from means of which all `doubt` is missing; return it, what is left, and m."""
+def step_of(doubt: np.ndarray, missing: str = "means") -> tuple[LatentEstimate, Doubt, np.ndarray]:
+    """Take a step from means, or loadings, of which all `doubt` is missing.
+
+    Return it, what is left in doubt, and what was missing.
+    """
     rng = np.random.default_rng(5)
-    means = np.sqrt(np.where(doubt > 0, doubt, 1.0)) * rng.standard_normal(ITEMS)
+    truth = np.sqrt(np.where(doubt > 0, doubt, 1.0)) * rng.standard_normal(ITEMS)
     noise = np.full(ITEMS, 2.0)
     start = LatentEstimate(np.ones((ITEMS, 1)), np.zeros(ITEMS), noise, np.zeros((1, 1)))
-    steps = np.column_stack([np.zeros(ITEMS), means + 0.3 * rng.standard_normal(ITEMS)])
+    steps = np.zeros((ITEMS, 2))
+    steps[:, int(missing == "means")] = truth + 0.3 * rng.standard_normal(ITEMS)
+    before = Doubt(np.zeros(ITEMS), np.zeros(ITEMS))._replace(**{missing: doubt})
     step = steps, np.full((ITEMS, 2), 0.09)
-    return *gradient_step(start, step, np.full(ITEMS, 10.0), doubt), means
+    return *gradient_step(start, step, np.full(ITEMS, 10.0), before), truth
 
 
-def test_what_a_step_tells_of_means_is_no_longer_in_their_noise() -> None:
+@pytest.mark.parametrize("missing", ["means", "factors"])
+def test_what_a_step_tells_is_no_longer_in_the_noise(missing: str) -> None:
     doubt = np.where(np.arange(ITEMS) % 2 == 0, 0.2, 0.8)
-    moved, left, means = step_of(doubt)
-    assert np.all((left > 0) & (left < doubt))
-    assert np.allclose(moved.noise, 2.0 - doubt + left)
-    assert np.mean((moved.offsets - means) ** 2) == pytest.approx(left.mean(), rel=0.2)
+    moved, left, truth = step_of(doubt, missing)
+    found = moved.offsets if missing == "means" else moved.factors[:, 0] - 1.0
+    remains = getattr(left, missing)
+    assert np.all((remains > 0) & (remains < doubt))
+    assert np.allclose(moved.noise, 2.0 - doubt + remains)
+    assert np.mean((found - truth) ** 2) == pytest.approx(remains.mean(), rel=0.2)
 
 
 def test_where_it_is_not_known_what_means_miss_noise_stays_as_it_is() -> None:
     moved, left, means = step_of(np.zeros(ITEMS))
-    assert not left.any()
+    assert not left.means.any()
+    assert not left.factors.any()
     assert np.array_equal(moved.noise, np.full(ITEMS, 2.0))
     assert np.mean((moved.offsets - means) ** 2) < 0.12
 

@@ -166,6 +166,11 @@ def test_the_figures_of_the_paper_are_all_there() -> None:
         assert {dataset.test_share for dataset in found.datasets} == {0.01}
         caps = {m.settings.get("max_ratings") for m in found.methods if m.algorithm == "oja"}
         assert caps == ({None} if name == "figure-2b" else {80})
+        method = {one.label: one for one in found.methods}
+        assert {f"{one} at its best" for one in ("Frank-Wolfe", "Oja", "PGD")} <= set(method)
+        assert method["SVD after cleansing, as in 2009"].settings["cleaning"] == "mm09"
+        both = [method[one] for one in ("Private Frank-Wolfe", "Private PGD") if one in method]
+        assert len({one.grid.get("nuclear_norm") for one in both}) == 1  # the same k
 
 
 def test_the_leaderboard_has_every_algorithm() -> None:

@@ -6,6 +6,7 @@ random, by climbing or by design; and some pair comes within 3 % of it, or noise
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,6 +89,12 @@ def present(most: int | None = None) -> RowBounds:
     return RowBounds(most, np.zeros(ITEMS), False, 1.0, by_sqrt_count=True, binarise=True)
 
 
+def alone(bounds: RowBounds) -> ResidualCovariance:
+    """As LatentFactors asks for a matrix of popular items: rows of their ratings, nothing else."""
+    items = np.array([0, 2, 3, 6, 7])
+    return ResidualCovariance(replace(bounds, items=items), (), 1.0, items)
+
+
 def factors(rank: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
     return scale * np.random.default_rng(seed).standard_normal((ITEMS, rank))
 
@@ -138,6 +145,9 @@ CASES: dict[str, Callable[[], Statistic]] = {
     "weighted covariance, no shrinking": lambda: ResidualCovariance(
         cleansed(0.5, shrink=0.0), (), 0.5
     ),
+    "weighted covariance of rows of some items": lambda: alone(cleansed()),
+    "co-ratings of rows of some items": lambda: alone(present()),
+    "co-ratings of few ratings of some items": lambda: alone(present(most=3)),
     "co-ratings": lambda: ResidualCovariance(present(), (), 1.0),
     "co-ratings of few ratings": lambda: ResidualCovariance(present(most=3), (), 1.0),
 }

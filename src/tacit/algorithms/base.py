@@ -14,8 +14,6 @@ from tacit.estimation.latent import LatentEstimate
 from tacit.models.rules import LocalRule
 from tacit.trusted.mechanism import Mechanism
 
-__all__ = ["Algorithm", "Choice", "Earlier", "Facts", "Looked"]
-
 Floats = NDArray[np.float64]
 
 

@@ -1,7 +1,7 @@
 """LatentFactors: what people choose and how they rate it, in one model. The default."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from tacit.algorithms.latent_shares import (
     NOTHING,
     Shares,
     by_density,
+    popular_items,
     shares_of,
     with_choices,
     without_covariance,
@@ -26,6 +27,7 @@ from tacit.estimation.cooccurrence import CoRatings
 from tacit.estimation.drift import averaged
 from tacit.estimation.item_estimates import ItemEstimates, from_equations, from_gradients, moved
 from tacit.estimation.latent import (
+    Doubt,
     FactorMoments,
     LatentEstimate,
     choice_step,
@@ -53,6 +55,9 @@ _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
 _MORE_PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (2,))
 _MORE_MOMENT = Release(ReleaseKind.COVARIANCE, (2,))
 _WORTH = 0.1, 0.01  # a second look: of the first one's share, and of the budget
+_TELLING = 0.04  # strength of choice factors: less may come from busy users alone, or helps nobody
+_LOADING = 0.05  # of the rating range: what a loading on a choice factor may be
+_LEGIBLE = 0.35  # of the variance of such loadings, at the noise of a gradient: then they begin
 _ROUNDS = {"gradient": 2, "equations": 12}
 _FEWEST = 20  # factors that the likelihood decides on, where there is no noise
 _USERS_EACH = 50  # users for each of them
@@ -182,6 +187,7 @@ class LatentFactors(Validated):
             facts,
             lambda rated, users: looked.append(self._choices(mechanism, facts, rated, users)),
             lambda found: self._second_look(mechanism, facts, looked[0][1], found),
+            lambda rated: popular_items(facts, rated)[0],
         )
         found = looked[0][0]
         factors, noise = found.second_moment(learned.spreads.users)
@@ -189,9 +195,22 @@ class LatentFactors(Validated):
         prior = np.zeros((weights.shape[1], learned.factors.shape[1]))
         estimate = LatentEstimate(learned.factors, learned.items.means, learned.noise, prior)
         spread = np.zeros((prior.shape[1], prior.shape[1]))
-        if facts.budget is not None and learned.factors.shape[1] == 1:
-            estimate, spread = from_choice(estimate, weights.T @ factors, self.rank)
-        return _State(learned, found, weights, estimate, spread)
+        state = _State(learned, found, weights, estimate, spread)
+        if facts.budget is None or learned.factors.shape[1] > 1 or found.strength < _TELLING:
+            return state
+        estimate, spread = from_choice(estimate, weights.T @ factors, self.rank)
+        begun = state._replace(estimate=estimate, spread=spread)
+        remembered = facts.earlier is not None
+        return begun if remembered or self._legible(mechanism, facts, begun) else state
+
+    def _legible(self, mechanism: Mechanism, facts: Facts, state: _State) -> bool:
+        """Whether the first gradient can tell the loadings of the last factor from its noise."""
+        statistic, _ = self._slope(state)
+        noise_sd = mechanism.noise_sd(self._step_release(facts, 1), statistic.sensitivity)
+        rated, nothing = state.learned.items.rated, np.zeros(statistic.shape)[: facts.n_items]
+        _, variances = newton_step(state.estimate, nothing, noise_sd, rated, state.spread)
+        usual = (_LOADING * facts.width) ** 2
+        return float(rated.shares @ (usual / (usual + variances[:, -2]))) >= _LEGIBLE
 
     def _choices(
         self, mechanism: Mechanism, facts: Facts, rated: CoRatings, users: float
@@ -200,13 +219,16 @@ class LatentFactors(Validated):
         shares = by_density(facts, rated)
         if _adaptive(facts):
             self._redivide(mechanism, facts, shares, {_PAIRS: shares.choice})
-        known = best_known("auto", rated.weights)
-        statistic = statistics.ResidualCovariance(self._presence(facts.n_items), (), 1.0, known)
+        alone = popular_items(facts, rated)[1]
+        known = best_known("auto", rated.weights) if alone is None else alone
+        bounds = replace(self._presence(facts.n_items), items=alone)
+        statistic = statistics.ResidualCovariance(bounds, (), 1.0, known)
 
         def factors_of(pairs: tuple[Floats, float]) -> ChoiceFactors:
             counts = rated.weights, float(np.mean(rated.error * rated.weights))
             limits = self.rank or MOST_DIRECTIONS, self.start_seed
-            return choice_factors((pairs[0].copy(), pairs[1]), counts, known, users, limits)
+            released = pairs[0].copy(), pairs[1]
+            return choice_factors(released, counts, known, users, limits, alone is not None)
 
         def look(release: Release) -> tuple[Floats, float]:
             return mechanism.release(release, statistic), mechanism.noise_sd(release)
@@ -214,7 +236,7 @@ class LatentFactors(Validated):
         first = look(_PAIRS)
         found, more = factors_of(first), with_choices(facts, rated)
         worth = more.more_choice >= max(_WORTH[0] * more.choice, _WORTH[1])
-        if not (_adaptive(facts) and found.loadings.shape[1] and worth):
+        if not (_adaptive(facts) and found.strength >= _TELLING and worth):
             return found, shares
         self._redivide(mechanism, facts, more, {_MORE_PAIRS: more.more_choice})
         return factors_of(averaged(first, look(_MORE_PAIRS))), more
@@ -250,12 +272,11 @@ class LatentFactors(Validated):
     def _by_gradients(self, mechanism: Mechanism, facts: Facts, state: _State) -> _State:
         """Follow gradients for all that the model has: F, m and W."""
         rated, moment = state.learned.items.rated, self._choice_moment(state)
-        measured, doubt = [], state.learned.items.doubt
+        measured, doubt = [], Doubt(state.learned.items.doubt, state.learned.doubt)
         if facts.earlier is not None:
-            choice = Choice(
-                state.weights, state.choice.second_moment(state.users)[0], moment, rated
-            )
-            begun = facts.earlier.begin(state.estimate, state.spread, choice, doubt)
+            factors, _ = state.choice.second_moment(state.users)
+            choice = Choice(state.weights, factors, moment, rated)
+            begun = facts.earlier.begin(state.estimate, state.spread, choice, doubt.means)
             state = state._replace(estimate=begun[0], spread=begun[1])
         for number in _upto(self._rounds(facts)):
             looked = self._gradient(mechanism, facts, state, number)
@@ -279,15 +300,18 @@ class LatentFactors(Validated):
 
     def _gradient(self, mechanism: Mechanism, facts: Facts, state: _State, number: int) -> Looked:
         """Release the gradient at what is known so far."""
-        release, clip = self._step_release(facts, number), self._gradient_clip(state)
-        norm = np.trace(self._choice_moment(state)) * self._norm(state)
-        weight = clip * math.sqrt(_FOR_CHOICE / norm)
-        statistic = statistics.ExpectedGradient(
-            self._bounds(state), self._model(state), clip * math.sqrt(1.0 + _FOR_CHOICE), weight
-        )
+        release, (statistic, weight) = self._step_release(facts, number), self._slope(state)
         noise_sd = mechanism.noise_sd(release, statistic.sensitivity)
         items, prior = np.split(mechanism.release(release, statistic), [facts.n_items])
         return Looked(items, noise_sd, prior[:, :-1] / weight, noise_sd / weight)
+
+    def _slope(self, state: _State) -> tuple[statistics.ExpectedGradient, float]:
+        """Return the gradient of all parameters, and how rows of the prior are weighted in it."""
+        clip, moment = self._gradient_clip(state), self._choice_moment(state)
+        weight = clip * math.sqrt(_FOR_CHOICE / (np.trace(moment) * self._norm(state)))
+        bound = clip * math.sqrt(1.0 + _FOR_CHOICE)
+        bounds, model = self._bounds(state), self._model(state)
+        return statistics.ExpectedGradient(bounds, model, bound, weight), weight
 
     def _by_equations(self, mechanism: Mechanism, facts: Facts, state: _State) -> _State:
         """Solve the M-step in every round, and regress on choice before it and at the end."""

@@ -3,6 +3,9 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tacit.algorithms.base import Facts
 from tacit.estimation.cooccurrence import CoRatings
 
@@ -14,6 +17,10 @@ _PARTED = 0.6  # of the covariance: what it gives to choices at the most, if the
 _START = 0.69, 0.08  # of the budget, for covariance and choice where matrices can just be read
 _GLANCE = 0.25  # of the covariance's share: its first look, where factors may be out of reach
 _CERTAIN = 500.0  # of users x mu / sqrt(items): from here on factors are found with one look
+_READABLE = 150.0, 400.0  # the least of that for covariance and choices: of fewer items if need be
+_POPULAR = 0.75  # of the items: what co-occurrences are of where these are not clear
+_FEWEST_ITEMS, _FEWEST_RATINGS = 20, 8.0  # of theirs, that a user has on average
+_ALONE = 0.15, 0.45  # of covariance and rounds: both looks at a covariance of popular items
 _LEAST = 1e-6  # of what matrices get is left to them however few users there are
 NOTHING = 1e-9
 """Of the budget, set aside for what is released only if earlier releases ask for it."""
@@ -41,18 +48,56 @@ class _Legible(NamedTuple):
     rounds: float
 
 
-def _legible(facts: Facts, much: float) -> _Legible:
-    """Return how well items-by-items matrices, and all that comes after them, can be read.
+class _Items(NamedTuple):
+    """Of how many items the covariance and the co-occurrences are."""
 
-    Both follow from users x mu / sqrt(items), the signal of a matrix beside its noise. Factors
-    appear within a small range of it, so that the first is steep. A factor that is lost in the
-    noise of the covariance is not found again by rounds: these get a part of the budget where
-    factors are far from being lost.
+    covariance: int
+    choices: int
+
+
+def popular_items(facts: Facts, rated: CoRatings) -> tuple[NDArray[np.int64] | None, ...]:
+    """Return the items that the covariance and the co-occurrences are of; None: as many as can be.
+
+    A matrix of the k most popular items, of rows of their ratings alone, has the noise of k items
+    and the same signal, as long as people rate some of them: their rows are not divided by the root
+    of all that they rated. So there are as many items as can be read. The others are learned from
+    gradients, which have items x factors numbers. Refits remember matrices of all items.
+    """
+    order = np.argsort(-rated.weights, kind="stable")
+    return tuple(
+        np.sort(order[:count]) if count < rated.weights.size else None
+        for count in _items(facts, rated)
+    )
+
+
+def _items(facts: Facts, rated: CoRatings) -> _Items:
+    """Return how many items a matrix should have to be read."""
+    n_items, signal = rated.weights.size, _signal(facts)
+    if signal == math.inf or facts.paper_accounting or facts.earlier is not None:
+        return _Items(n_items, n_items)
+    ratings = _length(rated) * np.cumsum(np.sort(rated.shares)[::-1])
+    fewest = max(int(np.searchsorted(ratings, _FEWEST_RATINGS)) + 1, _FEWEST_ITEMS)
+    most = 1.0, _POPULAR if signal < _MUCH else 1.0
+    counts = (
+        int(n_items * min((signal / readable) ** 2, part))
+        for readable, part in zip(_READABLE, most, strict=True)
+    )
+    return _Items(*(min(max(count, fewest), n_items) for count in counts))
+
+
+def _legible(facts: Facts, much: float, items: int | None = None) -> _Legible:
+    """Return how well matrices of so many items, and all that comes after them, can be read.
+
+    Both follow from users x mu / sqrt(items), the signal of a matrix beside its noise; the second
+    from that of all items. Factors appear within a small range of it, so that the first is steep. A
+    factor that is lost in the noise of the covariance is not found again by rounds: these get a
+    part of the budget where factors are far from being lost.
     """
     signal = _signal(facts)
     if signal == math.inf:
         return _Legible(1.0, 1.0)
-    few, much = max((signal / _FEW) ** 4, _LEAST), (signal / much) ** 2
+    among = signal * math.sqrt(facts.n_items / (items or facts.n_items))
+    few, much = max((among / _FEW) ** 4, _LEAST), (signal / much) ** 2
     return _Legible(few / (1.0 + few), much / (1.0 + much))
 
 
@@ -62,13 +107,17 @@ def _signal(facts: Facts) -> float:
     return math.inf if facts.budget is None else users * facts.budget.mu / math.sqrt(facts.n_items)
 
 
-def _divided(facts: Facts, full: tuple[float, float]) -> tuple[float, float]:
+def _divided(
+    facts: Facts, full: tuple[float, float], items: _Items | None = None
+) -> tuple[float, float]:
     """Return the shares of covariance and choice; they are `full` where all can be read."""
-    legible = _legible(facts, _MUCH)
     first, second = (
         (start + legible.rounds * (most - start)) * legible.matrices
-        for start, most in zip(_START, full, strict=True)
-    )
+        for start, most, legible in zip(
+            _START, full, (_legible(facts, _MUCH, each) for each in items or (None, None)),
+            strict=True,
+        )
+    )  # fmt: skip
     return first, second
 
 
@@ -80,7 +129,7 @@ def shares_of(facts: Facts) -> Shares:
     spreads, weights and effects is divided anew once it is known how many ratings people have, and
     again once it is known whether choices tell of taste.
     """
-    return _in_two_looks(facts, _shares_of(facts))
+    return _in_two_looks(facts, _shares_of(facts), facts.n_items)
 
 
 def without_covariance(shares: Shares) -> Shares:
@@ -89,15 +138,21 @@ def without_covariance(shares: Shares) -> Shares:
     return shares._replace(more_covariance=NOTHING, steps=steps)
 
 
-def _in_two_looks(facts: Facts, shares: Shares) -> Shares:
+def _in_two_looks(facts: Facts, shares: Shares, items: int) -> Shares:
     """Part the share of the covariance, unless its factors are certain to be found.
 
     How strong factors are is not public: at the same number of users, items and ratings they may
     be clear, or below the noise even of the whole share. A quarter of it tells; if that shows no
-    factor, the rest is worth more for item means and for how ratings go with choice.
+    factor, the rest is worth more for item means and for how ratings go with choice. A covariance
+    of popular items tells nothing of the others: more is left for rounds.
     """
     if facts.paper_accounting or _signal(facts) >= _CERTAIN:
         return shares
+    if items < facts.n_items:
+        legible = _legible(facts, _MUCH, items).matrices
+        first, both = (part * legible * (shares.covariance + shares.steps) for part in _ALONE)
+        steps = shares.covariance + shares.more_covariance + shares.steps - both
+        return shares._replace(covariance=first, more_covariance=both - first, steps=steps)
     more = (1.0 - _GLANCE) * shares.covariance
     return shares._replace(
         covariance=shares.covariance - more, more_covariance=shares.more_covariance + more
@@ -123,13 +178,14 @@ def by_density(facts: Facts, rated: CoRatings) -> Shares:
     covariance tells more, and where they rate few of them the rounds do. Choices tell little of
     people who rate nearly everything: their part goes to the covariance.
     """
-    return _in_two_looks(facts, _by_density(facts, rated))
+    items = _items(facts, rated)
+    return _in_two_looks(facts, _by_density(facts, rated, items), items.covariance)
 
 
-def _by_density(facts: Facts, rated: CoRatings) -> Shares:
+def _by_density(facts: Facts, rated: CoRatings, items: _Items) -> Shares:
     """Return the shares by density, with one look at the covariance."""
     shares, chosen = _shares_of(facts), _chosen(rated)
-    covariance, choice = _divided(facts, _full(rated))
+    covariance, choice = _divided(facts, _full(rated), items)
     covariance, choice = covariance + (1.0 - chosen) * choice, chosen * choice
     steps = shares.covariance + shares.choice + shares.steps - covariance - choice
     return shares._replace(covariance=covariance, choice=choice, steps=steps)
@@ -143,7 +199,8 @@ def with_choices(facts: Facts, rated: CoRatings) -> Shares:
     and these lose more to noise than ratings do: where choices can be read and are not yet clear,
     they get more, from the covariance. Rounds find again what it loses, but for lost factors.
     """
-    shares, legible = _by_density(facts, rated), _legible(facts, _SOONER)
+    items = _items(facts, rated)
+    shares, legible = _by_density(facts, rated, items), _legible(facts, _SOONER, items.choices)
     (full, choice), chosen = _full(rated), _chosen(rated)
     choice *= chosen
     start = sum(_START) - choice
@@ -156,7 +213,7 @@ def with_choices(facts: Facts, rated: CoRatings) -> Shares:
     parted = _PARTED * chosen**3 * legible.rounds * unclear * covariance
     covariance -= parted
     shares = shares._replace(covariance=covariance, more_choice=more + parted, steps=steps)
-    return _in_two_looks(facts, shares)
+    return _in_two_looks(facts, shares, items.covariance)
 
 
 def _full(rated: CoRatings) -> tuple[float, float]:
@@ -172,6 +229,9 @@ def _chosen(rated: CoRatings) -> float:
 
 def _density(rated: CoRatings) -> float:
     """Return which part of the items people rate, on average."""
-    sizes = rated.stratum_sizes
-    length = float(sizes @ rated.lengths / sizes.sum())
-    return min(1.0, length / rated.weights.size)
+    return min(1.0, _length(rated) / rated.weights.size)
+
+
+def _length(rated: CoRatings) -> float:
+    """Return how many ratings users have on average."""
+    return float(rated.stratum_sizes @ rated.lengths / rated.stratum_sizes.sum())

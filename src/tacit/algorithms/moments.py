@@ -82,6 +82,7 @@ class Learned(NamedTuple):
     items: Items
     factors: Floats
     noise: Floats
+    doubt: Floats  # of F: what it misses is a part of the noise
 
 
 _Share = Annotated[float, Range(0, 0.3, "(]")]
@@ -186,13 +187,14 @@ class Moments(Validated):
         facts: Facts,
         before_moment: Callable[[CoRatings, float], None] | None = None,
         second_look: Callable[[int], Release | None] | None = None,
+        alone: Callable[[CoRatings], NDArray[np.int64] | None] | None = None,
     ) -> Learned:
         """Make the releases and return what they tell.
 
         `before_moment` is called with how often items were rated, and the number of users, before
         the second moment is released: it may make releases, and divide what is left of the budget.
         `second_look` is called with how many factors it shows; it is released once more if that
-        returns a release.
+        returns a release. It is of the items that `alone` returns, and of rows of their ratings.
         """
         spreads = self._spreads(mechanism, facts)
         items = self._items(mechanism, facts, spreads)
@@ -211,7 +213,8 @@ class Moments(Validated):
         if before_moment is not None:
             before_moment(items.rated, spreads.users)
         if self._by_pairs:
-            found = self._by_matrix(mechanism, items, spreads, noise_model, second_look)
+            few = alone and alone(items.rated)
+            found = self._by_matrix(mechanism, items, spreads, noise_model, second_look, few)
         else:
             found = self._by_products(mechanism, items, spreads, noise_model)
         return _learned(items, spreads, *found)
@@ -259,10 +262,12 @@ class Moments(Validated):
         spreads: Spreads,
         noise_model: NoiseModel,
         second_look: Callable[[int], Release | None] | None,
+        alone: NDArray[np.int64] | None,
     ) -> tuple[Factors, Floats]:
         """Release the second moment; return factors, and how items' own variances differ."""
-        known = best_known(self.eigen, items.rated.weights)
-        bounds = self._residuals(items.means, spreads, self._headroom)
+        known = best_known(self.eigen, items.rated.weights) if alone is None else alone
+        rated = items.rated.among(known) if alone is None else items.rated.alone(known)
+        bounds = replace(self._residuals(items.means, spreads, self._headroom), items=alone)
         statistic = ResidualCovariance(bounds, (), bounds.norm, known)
 
         def look(release: Release) -> tuple[Floats, float]:
@@ -270,35 +275,32 @@ class Moments(Validated):
             return found, mechanism.noise_sd(release, statistic.sensitivity)
 
         first = look(MOMENT)
-        factors, own = self._from_matrix(first, known, items, spreads, noise_model)
-        more = second_look(factors.loadings.shape[1]) if second_look else None
-        if more is not None:
+        factors, own = self._from_matrix(first, rated, spreads, noise_model)
+        if more := second_look and second_look(factors.loadings.shape[1]):
             both = averaged(first, look(more))
-            factors, own = self._from_matrix(both, known, items, spreads, noise_model)
+            factors, own = self._from_matrix(both, rated, spreads, noise_model)
         return of_all_items(factors, own, known, items.rated)
 
     def _from_matrix(
         self,
         look: tuple[Floats, float],
-        known: NDArray[np.int64],
-        items: Items,
+        rated: CoRatings,
         spreads: Spreads,
         noise_model: NoiseModel,
     ) -> tuple[Factors, Floats]:
-        """Return what a second moment of the items `known`, with the sd of its noise, tells."""
+        """Return what a second moment of the items `rated`, with the sd of its noise, tells."""
         moment, noise_sd = look
-        rated = items.rated.among(known)
-        part = float(rated.inverse_counts.sum() / items.rated.inverse_counts.sum())
-        lost = self._lost(float(np.trace(moment)) / part, items.rated, spreads)
+        part = float(rated.inverse_counts.sum() / rated.stratum_sizes.sum())
+        lost = self._lost(float(np.trace(moment)) / part, rated, spreads)
         moment, noise_sd = lost * moment, lost * noise_sd
         swollen = np.diag(moment).copy()
         chance = max(1.0, HEADROOM * lost) * spreads.rating**2  # people differ in how they vary
         noise_model = noise_model._replace(
-            item_scale=noise_model.item_scale[known],
+            item_scale=rated.weights / math.sqrt(spreads.users),
             noise_sd=noise_sd / math.sqrt(2.0),
-            sampling_sd=noise_model.sampling_sd[known],
+            sampling_sd=math.sqrt(spreads.users) * spreads.rating * rated.shares,
             single=lost * noise_model.single,
-            most=min(noise_model.most, known.size),
+            most=min(noise_model.most, rated.weights.size),
             uneven=noise_sd**2 / 2 + chance * rated.squares(),
         )
         factors = debias(
@@ -375,7 +377,9 @@ class Moments(Validated):
 
 def _learned(items: Items, spreads: Spreads, factors: Factors, own: Floats) -> Learned:
     """Return G = [tau 1, F] and, for each item, the variance that is left."""
-    explained = float(items.rated.shares @ np.sum(factors.loadings**2, axis=1))
+    energy, shares = np.sum(factors.loadings**2, axis=1), items.rated.shares
+    told = shares * (energy > 0)  # items without loadings have as much of it in their doubt
+    explained = float(told @ energy / max(float(told.sum()), 1e-300))
     left = max(spreads.rating - explained, 0.05 * spreads.rating)
     bias = np.full((own.size, 1), math.sqrt(spreads.level))
     return Learned(
@@ -383,6 +387,7 @@ def _learned(items: Items, spreads: Spreads, factors: Factors, own: Floats) -> L
         items=items,
         factors=np.ascontiguousarray(np.hstack([bias, factors.loadings])),
         noise=np.maximum(left + own, 0.2 * left) + factors.doubt + items.doubt,
+        doubt=factors.doubt,
     )
 
 

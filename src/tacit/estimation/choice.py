@@ -34,6 +34,11 @@ class ChoiceFactors(NamedTuple):
     loadings: Floats
     total: float
 
+    @property
+    def strength(self) -> float:
+        """Return the variance that factors make of choices, over what popularity makes of them."""
+        return float(self.shares @ np.sum(self.loadings**2, axis=1))
+
     def second_moment(self, users: float) -> tuple[Floats, Floats]:
         r"""Return V and delta with $E[x x^T] \approx V V^T + diag(delta)$, $x = e/\sqrt{d}$."""
         scale = math.sqrt(self.total / users) * self.shares
@@ -49,22 +54,26 @@ def choice_factors(
     known: NDArray[np.int64],
     users: float,
     limits: tuple[int, int],
+    alone: bool = False,
 ) -> ChoiceFactors:
     """Return what released pairs of the items `known` and counts of all items tell.
 
     `pairs` and `counts` come with the sd of their noise; `limits` are the most factors, and the
-    seed of noise to compare with. Items outside of `known` have no loadings.
+    seed of noise to compare with. Items outside of `known` have no loadings. Where pairs are
+    `alone`, d_i counts choices of `known` only, and p_j is their share of these: factors f are the
+    same, and of all choices `total` there are as many times more as popularity says.
     """
     matrix, noise_sd = pairs
     every = positive(*counts)
     every /= every.sum()
+    part = float(every[known].sum())
     shares = popularity(counts[0][known], counts[1], matrix, noise_sd)
-    shares *= every[known].sum()
-    every[known] = shares
-    found, total = _loadings(matrix, noise_sd, shares, users, limits)
+    among = shares if alone else part * shares
+    found, total = _loadings(matrix, noise_sd, among, users, limits)
+    every[known] = part * shares
     loadings = np.zeros((every.size, found.shape[1]))
     loadings[known] = found
-    return ChoiceFactors(every, loadings, total)
+    return ChoiceFactors(every, loadings, total / part if alone else total)
 
 
 def _loadings(

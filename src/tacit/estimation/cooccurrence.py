@@ -15,6 +15,8 @@ from tacit.estimation.empirical_bayes import shrunk
 
 Floats = NDArray[np.float64]
 
+_SHORTEST = 0.01  # a list, of those that a few items leave of long ones
+
 
 class CoRatings(NamedTuple):
     """How much is known of items and pairs of items, with e_ij = 1 where user i rated item j.
@@ -51,6 +53,26 @@ class CoRatings(NamedTuple):
         return np.asarray(
             (self.stratum_weights / (self.stratum_sizes * self.lengths)[:, None]).T
             @ self.stratum_weights
+        )
+
+    def alone(self, items: NDArray[np.int64]) -> "CoRatings":
+        r"""Return what is known of these items if only their ratings count.
+
+        Lists of length d are Poisson then, of mean l = d times the items' share of the stratum. Two
+        items have $E[e_j e_k / d_i]$ = their shares times $l E[1/(2 + Poisson(l))]$, where it is l
+        for lists of that very length: $(l - 1 + e^{-l})/l$ times as much.
+        """
+        inside = self.stratum_weights[:, items]
+        part = inside.sum(axis=1) / self.stratum_weights.sum(axis=1)
+        lengths = np.maximum(self.lengths * part, _SHORTEST)
+        paired = (lengths + np.expm1(-lengths)) / lengths
+        weights = inside * np.sqrt(paired / part)[:, None]
+        return self._replace(
+            weights=weights.sum(axis=0),
+            error=self.error[items],
+            inverse_counts=(1 / np.sqrt(lengths)) @ weights,
+            lengths=lengths,
+            stratum_weights=weights,
         )
 
     def among(self, items: NDArray[np.int64]) -> "CoRatings":

@@ -34,6 +34,16 @@ class LatentEstimate(NamedTuple):
     prior: Floats
 
 
+class Doubt(NamedTuple):
+    """The variance of a rating that comes from what means and factors miss; D includes both.
+
+    Zeros where it is not known.
+    """
+
+    means: Floats
+    factors: Floats
+
+
 class FactorMoments(NamedTuple):
     """Released second moments of (c, u, fit error), their noise, and how many users there are."""
 
@@ -143,24 +153,37 @@ def rescaled(estimate: LatentEstimate, moments: FactorMoments) -> LatentEstimate
 
 
 def gradient_step(
-    estimate: LatentEstimate, step: tuple[Floats, Floats], weights: Floats, doubt: Floats
-) -> tuple[LatentEstimate, Floats]:
+    estimate: LatentEstimate, step: tuple[Floats, Floats], weights: Floats, doubt: Doubt
+) -> tuple[LatentEstimate, Doubt]:
     """Move factors and means by a `newton_step`, as far as noise and chance leave it.
 
-    `doubt` is the variance of what means miss, which D includes, and zeros where it is not known.
-    What they miss after the step is returned with the estimate.
+    Prior variances of a step are in proportion to what is in doubt. What is missed after the step
+    is returned with the estimate.
     """
     (steps, variances), rank = step, estimate.factors.shape[1]
-    loadings = shrunk(steps[:, :rank].ravel(), variances[:, :rank].ravel(), _FINE).estimates
-    prior = doubt if np.any(doubt) else np.ones_like(doubt)
-    means = drawn_to_popularity(steps[:, rank], variances[:, rank], weights, _FINE, prior)
-    left = np.minimum(means.doubt, doubt) if np.any(means.doubt) else doubt
+    each = np.repeat(_in_doubt(doubt.factors), rank)
+    loadings = shrunk(steps[:, :rank].ravel(), variances[:, :rank].ravel(), _FINE, each)
+    means = drawn_to_popularity(
+        steps[:, rank], variances[:, rank], weights, _FINE, _in_doubt(doubt.means)
+    )
+    missed = loadings.doubt.reshape(-1, rank).sum(axis=1)
+    left = Doubt(_no_more(means.doubt, doubt.means), _no_more(missed, doubt.factors))
     moved = estimate._replace(
-        factors=np.ascontiguousarray(estimate.factors + loadings.reshape(-1, rank)),
+        factors=np.ascontiguousarray(estimate.factors + loadings.estimates.reshape(-1, rank)),
         offsets=estimate.offsets + means.estimates,
-        noise=estimate.noise - doubt + left,
+        noise=estimate.noise - sum(doubt) + sum(left),
     )
     return moved, left
+
+
+def _in_doubt(doubt: Floats) -> Floats:
+    """Return the doubt; if there is none, the same for all items."""
+    return doubt if np.any(doubt) else np.ones_like(doubt)
+
+
+def _no_more(missed: Floats, doubt: Floats) -> Floats:
+    """Return what is missed after a step; as before if nothing of it could be told from noise."""
+    return np.minimum(missed, doubt) if np.any(missed) else doubt
 
 
 def newton_step(

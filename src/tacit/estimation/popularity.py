@@ -4,8 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-__all__ = ["follow_popularity", "popularity", "popularity_level", "positive"]
-
 Floats = NDArray[np.float64]
 
 _MISFIT = 0.1  # pairs tell an item's share to a tenth of it at best: tastes move them

@@ -12,8 +12,6 @@ from tacit._damaged import MALFORMED
 from tacit.errors import BookError
 from tacit.fitting.track import Track
 
-__all__ = ["Drawn", "Memory"]
-
 Floats = NDArray[np.float64]
 _BREAK = 3  # releases after which there can be one: the drift is known by then
 _BEFORE = "before a break: "

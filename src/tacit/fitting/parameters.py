@@ -23,6 +23,7 @@ from tacit.algorithms.base import Choice, Looked
 from tacit.estimation.drift import combined
 from tacit.estimation.item_estimates import ItemEstimates
 from tacit.estimation.latent import (
+    Doubt,
     LatentEstimate,
     choice_step,
     gradient_step,
@@ -31,8 +32,6 @@ from tacit.estimation.latent import (
 )
 from tacit.fitting.memory import Memory
 from tacit.fitting.track import Track
-
-__all__ = ["Parameters"]
 
 Floats = NDArray[np.float64]
 _MEANS, _FACTORS, _PRIOR = "item means", "item factors", "prior from choice"
@@ -55,7 +54,8 @@ class Parameters:
         self, start: LatentEstimate, spread: Floats, choice: Choice, doubt: Floats
     ) -> tuple[LatentEstimate, Floats]:
         """Turn the start of a fit to what is remembered, and move it as far as that is known."""
-        self._choice, self._doubt, self._start = choice, doubt, start
+        self._choice, self._start = choice, start
+        self._doubt = Doubt(doubt, np.zeros_like(doubt))
         if not all(name in self._tracks for name in (_MEANS, _FACTORS, _PRIOR)):
             unknown = np.full(start.prior.shape[1], math.inf)
             self._prior = np.zeros_like(start.prior), unknown

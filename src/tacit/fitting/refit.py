@@ -32,8 +32,6 @@ from tacit.fitting.provenance import given_settings
 from tacit.fitting.remembering import Remembering
 from tacit.models import Model
 
-__all__ = ["Refit", "refit"]
-
 _FORESEEN = 1.0  # refits: classes of people are told apart that will be legible after so many
 _PLANNED = "their costs and number were planned, not chosen by what they released"
 _RELEASES = (LatentFactors, Moments)

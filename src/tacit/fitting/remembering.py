@@ -29,8 +29,6 @@ from tacit.trusted.mechanism import Mechanism
 from tacit.trusted.statistic import Statistic
 from tacit.trusted.statistics import ItemCounts
 
-__all__ = ["REMEMBERED", "Remembering"]
-
 Floats = NDArray[np.float64]
 _CLOSE = 0.15  # a norm that is so near to that of the frame is that of the frame
 _RARE = 0.1  # of the mean weight of items: what changes below it does not count

@@ -20,8 +20,6 @@ from tacit._damaged import UNSOUND
 from tacit.errors import BookError
 from tacit.estimation.drift import MOST_SEEN, combined, drift_variance, gain
 
-__all__ = ["Misfit", "Track"]
-
 Floats = NDArray[np.float64]
 _SAMPLE = 4096  # entries that the drift is estimated from
 _LAG = 12.0  # times as bad as noise: what lags behind goes on in the direction of the drift

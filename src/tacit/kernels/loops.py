@@ -13,7 +13,7 @@ from tacit.kernels.latent import expected_equations, expected_gradient, factor_m
 from tacit.kernels.normal_equations import normal_equations
 from tacit.kernels.norms import count_norms
 from tacit.kernels.residuals import advance, covariance, energy, moments, product
-from tacit.kernels.rows import choose, row_means_and_scales
+from tacit.kernels.rows import choose, keep_inside, lengths_inside, row_means_and_scales
 from tacit.kernels.user_moments import user_moments
 
 Loop = Callable[..., Any]
@@ -26,6 +26,8 @@ class Loops:
     An engine with loops of its own (for a GPU, say) has `replace(LOOPS, covariance=...)`.
     """
 
+    lengths_inside: Loop
+    keep_inside: Loop
     choose: Loop
     row_means_and_scales: Loop
     advance: Loop
@@ -51,6 +53,8 @@ class Loops:
 
 
 LOOPS = Loops(
+    lengths_inside=lengths_inside,
+    keep_inside=keep_inside,
     choose=choose,
     row_means_and_scales=row_means_and_scales,
     advance=advance,

@@ -18,16 +18,6 @@ from tacit.kernels.quantise import clip_factor, quantise
 from tacit.kernels.row_steps import add_rounded, item_table, load_row, move_row
 from tacit.kernels.rows import longest_row, row_weight
 
-__all__ = [
-    "StepArrays",
-    "advance",
-    "covariance",
-    "energy",
-    "moments",
-    "product",
-    "replay",
-]
-
 
 class StepArrays(NamedTuple):
     """One local step: Y <- project((1 - 1/T) Y - gain (A v) v^T), rows of norm at most `norm`."""

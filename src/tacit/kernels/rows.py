@@ -99,6 +99,31 @@ def choose(source, chosen, most, seed, lo, hi):
 
 
 @njit(cache=True, nogil=True)
+def lengths_inside(source, counts, lengths, lo, hi):
+    """Set how many ratings of each row are of items that count."""
+    indptr, items, _ = source
+    for i in range(lo, hi):
+        inside = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            inside += counts[items[p]]
+        lengths[i] = inside
+
+
+@njit(cache=True, nogil=True)
+def keep_inside(source, counts, kept, lo, hi):
+    """Copy the ratings of items that count from `source` to `kept` (indptr, items, values)."""
+    indptr, items, values = source
+    new_indptr, new_items, new_values = kept
+    for i in range(lo, hi):
+        at = new_indptr[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            if counts[items[p]]:
+                new_items[at] = items[p]
+                new_values[at] = values[p]
+                at += 1
+
+
+@njit(cache=True, nogil=True)
 def kept_lengths(indptr, kept):
     """Return how many ratings of each row are marked."""
     lengths = np.zeros(indptr.size - 1, dtype=np.int64)

@@ -10,6 +10,7 @@ from tacit.research.experiments.spec import Experiment, MethodChoice
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5C99", "#8C6D31")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)))
+_BASELINE_DASHES: tuple[Any, ...] = ("--", "-.", (0, (3, 1.5, 1, 1.5, 1, 1.5)))
 _YARDSTICK_DASHES: dict[str, Any] = {
     "user-mean": ":",
     "item-mean": (0, (1, 3)),
@@ -34,13 +35,13 @@ _LEADER: Final = Line(INK, "o", "-", width=2.4, front=5)
 def lines_of(experiment: Experiment) -> dict[str, Line]:
     """Give every method of an experiment its look: black for the one that ought to lead."""
     lines: dict[str, Line] = {}
-    turn, bare = 0, False
+    turn, bare = 0, 0
     for method in experiment.methods:
         if method.label == experiment.leader:
             lines[method.label] = _LEADER
         elif method.is_baseline:
-            lines[method.label] = _baseline(method, later=bare)
-            bare = bare or not method.is_yardstick
+            lines[method.label] = _baseline(method, bare)
+            bare += not method.is_yardstick
         elif method.like in lines:
             forms = [one.like for one in experiment.methods if one.label in lines]
             lines[method.label] = _form_of(lines[method.like], forms.count(method.like) + 1)
@@ -68,7 +69,8 @@ def _form_of(line: Line, number: int) -> Line:
     return replace(line, marker=marker, dashes=_DASHES[number % len(_DASHES)])
 
 
-def _baseline(method: MethodChoice, *, later: bool) -> Line:
-    """Yardsticks are dotted, a method without a private form is dashed; a later one dash-dotted."""
-    dashes = _YARDSTICK_DASHES.get(method.algorithm, "-." if later else "--")
+def _baseline(method: MethodChoice, number: int) -> Line:
+    """Yardsticks are dotted, a method without a private form is dashed; later ones dash-dotted."""
+    usual = _BASELINE_DASHES[number % len(_BASELINE_DASHES)]
+    dashes = _YARDSTICK_DASHES.get(method.algorithm, usual)
     return Line(QUIET if method.is_yardstick else INK, "", dashes, width=1.2, front=2)

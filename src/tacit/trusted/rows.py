@@ -25,6 +25,7 @@ LONGEST_ROW = 1 << 23
 _FEW = 1 << 14
 """With fewer ratings than this, starting threads takes longer than looking at all rows."""
 
+_Csr = tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float32]]  # indptr, items, values
 Result = TypeVar("Result")
 State = TypeVar("State")
 
@@ -59,6 +60,7 @@ class RowBounds(Described):
         clip: what is left of a rating is clipped to [-clip, clip].
         by_sqrt_count: whether her row is divided by the root of its number of ratings.
         binarise: whether only which items she rated counts: every rating is taken to be 1.
+        items: published items in rising order; only her ratings of these count. None: all.
     """
 
     max_ratings: int | None
@@ -70,6 +72,7 @@ class RowBounds(Described):
     clip: float = np.inf
     by_sqrt_count: bool = False
     binarise: bool = False
+    items: NDArray[np.int64] | None = None
 
     def limits(self) -> RowLimits:
         """Return what the loops take; chosen rows are never longer than `max_ratings`."""
@@ -149,7 +152,9 @@ def _hold(rows: tuple[Any, Any, Any], limits: tuple[Any, ...]) -> bool:
 
 
 def _bound(ratings: Ratings, bounds: RowBounds, run: Run) -> RowArrays:
-    indptr, items, values = _choice(ratings, bounds, run)
+    every = ratings.indptr, ratings.items, ratings.values
+    inside = _of_items(every, bounds, ratings.n_items, run)
+    indptr, items, values = _choice(inside, bounds, run)
     if bounds.binarise:
         values = np.broadcast_to(np.float32(1.0), values.shape)
     users = ratings.n_users
@@ -160,16 +165,40 @@ def _bound(ratings: Ratings, bounds: RowBounds, run: Run) -> RowArrays:
     return rows
 
 
-def _choice(ratings: Ratings, bounds: RowBounds, run: Run) -> tuple[Any, Any, Any]:
-    """Return the ratings that count: all of them, untouched, if no row is too long."""
-    lengths, most = np.diff(ratings.indptr), bounds.max_ratings
+def _of_items(source: _Csr, bounds: RowBounds, n_items: int, run: Run) -> _Csr:
+    """Return the ratings of the items that count."""
+    if bounds.items is None:
+        return source
+    if np.any(np.diff(bounds.items, prepend=-1, append=n_items) <= 0):
+        raise PrivacyError("the items that count must rise, each once; nothing was summed")
+    counts = np.zeros(n_items, dtype=np.bool_)
+    counts[bounds.items] = True
+    lengths = np.zeros(source[0].size - 1, dtype=np.int64)
+    run.map_users(lambda lo, hi: run.loops.lengths_inside(source, counts, lengths, lo, hi))
+    kept = _room_for(lengths, source)
+    run.map_users(lambda lo, hi: run.loops.keep_inside(source, counts, kept, lo, hi))
+    return _like_ratings(kept)
+
+
+def _choice(source: _Csr, bounds: RowBounds, run: Run) -> _Csr:
+    """Return at most `max_ratings` of each row: all, untouched, if no row is too long."""
+    lengths, most = np.diff(source[0]), bounds.max_ratings
     if most is None or not np.any(lengths > most):
-        return ratings.indptr, ratings.items, ratings.values
-    indptr = np.zeros_like(ratings.indptr)
-    np.cumsum(np.minimum(lengths, most), out=indptr[1:])
-    source = (ratings.indptr, ratings.items, ratings.values)
-    chosen = (indptr, np.empty(indptr[-1], ratings.items.dtype), np.empty(indptr[-1], np.float32))
+        return source
+    chosen = _room_for(np.minimum(lengths, most), source)
     run.map_users(lambda lo, hi: run.loops.choose(source, chosen, most, bounds.seed, lo, hi))
-    for array in chosen:
-        array.flags.writeable = False  # as all ratings are: loops are compiled once for both
-    return chosen
+    return _like_ratings(chosen)
+
+
+def _room_for(lengths: NDArray[np.int64], source: _Csr) -> _Csr:
+    """Return empty rows of these lengths."""
+    indptr = np.zeros(lengths.size + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr, np.empty(indptr[-1], source[1].dtype), np.empty(indptr[-1], np.float32)
+
+
+def _like_ratings(rows: _Csr) -> _Csr:
+    """Make arrays read-only, as all ratings are: loops are compiled once for both."""
+    for array in rows:
+        array.flags.writeable = False
+    return rows
