@@ -20,10 +20,10 @@ LEAVING = (
         "a line in the log of the trust zone, with a number from the ratings",
         "the log is kept for years, and read by many",
         (Edit("trusted/rows.py", "_bound",
-              "indptr, items, values = _choice(ratings, bounds, run)",
+              "indptr, items, values = _choice(inside, bounds, run)",
               "import logging\n"
               "logging.getLogger(__name__).debug('%d ratings', ratings.items.size)\n"
-              "indptr, items, values = _choice(ratings, bounds, run)"),),
+              "indptr, items, values = _choice(inside, bounds, run)"),),
         (WALLS + "test_the_trust_zone_writes_no_logs[trusted/rows.py]",
          ONLY + "[frank-wolfe]"),
     ),
