@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.algorithms import latent_shares
+from tacit.algorithms import interactions, latent_shares
 from tacit.algorithms.base import Facts
 from tacit.algorithms.latent_shares import popular_items
 from tacit.engines import ThreadEngine
 from tacit.errors import PrivacyError
 from tacit.estimation.choice import choice_factors
 from tacit.estimation.cooccurrence import co_ratings
+from tacit.estimation.spiked_covariance import readable_items
 from tacit.evaluation import evaluate, split
 from tacit.trusted.rows import RowBounds, Rows, Run
 from tests.conftest import ratings_for
@@ -135,6 +136,38 @@ def test_the_more_noise_the_fewer_items_and_they_are_the_popular_ones() -> None:
     assert sizes[0] == ITEMS
     assert sizes[-1] >= 20
     assert popular_items(replace(facts, budget=None), rated) == (None, None)
+
+
+def test_they_are_no_more_than_a_matrix_may_have() -> None:
+    weights = 1.0 / np.arange(1, 10_001)
+    for count, size in ((0, 20), (500, 500), (9_999, 4_000)):
+        found = readable_items(weights, 500.0, count)
+        assert found is not None
+        assert np.array_equal(found, np.arange(size))
+    assert readable_items(weights, 500.0, 10_000) is None
+    assert readable_items(weights, 5.0, 0) is None
+    few = readable_items(np.ones(100), 20.0, 0)
+    assert few is not None
+    assert few.size == 40
+
+
+def test_interactions_are_told_apart_with_fewer_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    users, items, length = 3000, 300, 30
+    group = rng.integers(0, 2, (users, 1))
+    odds = (np.arange(items) + 20.0) ** -1.0 * np.where(np.arange(items) % 2 == group, 2.0, 1.0)
+    chosen = np.argsort(-np.log(rng.random((users, items))) / odds, axis=1)[:, :length]
+    touched = tacit.Ratings.from_arrays(
+        np.repeat(np.arange(users), length), chosen.ravel(), implicit=True
+    )
+
+    def found() -> int:
+        model = tacit.fit(touched, tacit.Interactions(), epsilon=0.8, noise_seed_unsafe=1)
+        return int(model.rule.factors.shape[1])
+
+    alone = found()
+    monkeypatch.setattr(interactions, "_CLEAR", 0.0)
+    assert (alone, found()) == (1, 0)
 
 
 def test_factors_are_found_where_a_matrix_of_all_items_shows_none(

@@ -1,6 +1,7 @@
 """Interactions: implicit feedback. Popularity, and a factorisation of co-occurrences."""
 
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from tacit.estimation.spiked_covariance import (
     best_known,
     factors_by_products,
     form_of,
+    readable_items,
     start_of_products,
 )
 from tacit.models.implicit import InteractionRule
@@ -40,6 +42,9 @@ Floats = NDArray[np.float64]
 
 _WEIGHTS = Release(ReleaseKind.ITEM_WEIGHTS)
 _PAIRS = Release(ReleaseKind.CO_OCCURRENCES, (1,))
+_READABLE = 300.0  # of users x mu / sqrt(items), so that S can be read; else it is of fewer items
+_CLEAR = 1000.0  # from here on S is clear, and of all items
+_POPULAR = 0.75  # of the items, before that: what S is of at the most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +55,9 @@ class Interactions(Validated):
 
     1. Item weights sum_i e_ij / sqrt(d_i).
     2. Pairs S = sum_i e_i e_i^T / d_i + noise, of the 4000 items that are touched most, by their
-       weights, if there are more. If user i touches item j with mean d_i p_j (1 + f_j . u_i), with
-       tastes u_i of mean 0 and variance I, then off its diagonal
+       weights, if there are more. With few users S is of the popular items of which it can be
+       read, and d_i counts these only. If user i touches item j with mean d_i p_j (1 + f_j . u_i),
+       with tastes u_i of mean 0 and variance I, then off its diagonal
 
            E S_jk = |Omega| p_j p_k (1 + f_j . f_k).
 
@@ -121,12 +127,26 @@ class Interactions(Validated):
         self, mechanism: Mechanism, facts: Facts, weights: Floats, users: float
     ) -> tuple[Floats, Floats]:
         """Release S; return shares and tastes, of all items."""
-        known = best_known(self.eigen, weights)
-        statistic = ResidualCovariance(self._bounds(facts), (), 1.0, known)
+        alone = self._readable(facts, weights, users)
+        known = best_known(self.eigen, weights) if alone is None else alone
+        bounds = replace(self._bounds(facts), items=alone)
+        statistic = ResidualCovariance(bounds, (), 1.0, known)
         pairs = mechanism.release(_PAIRS, statistic), mechanism.noise_sd(_PAIRS)
         counts = weights, mechanism.noise_sd(_WEIGHTS)
-        found = choice_factors(pairs, counts, known, users, self._limits)
+        found = choice_factors(pairs, counts, known, users, self._limits, alone is not None)
         return found.shares, found.loadings
+
+    def _readable(self, facts: Facts, weights: Floats, users: float) -> NDArray[np.int64] | None:
+        """Return popular items of which S can be read, where it cannot be of all items."""
+        if facts.budget is None or facts.paper_accounting or self.eigen != "auto":
+            return None
+        signal = users * facts.budget.mu / math.sqrt(facts.n_items)
+        if signal >= _CLEAR:
+            return None
+        counts = np.maximum(weights, 0.0)
+        part = min((signal / _READABLE) ** 2, _POPULAR)
+        length = (float(counts.sum()) / users) ** 2  # the mean root of a length, squared: no more
+        return readable_items(counts, length, int(part * facts.n_items))
 
     def _from_products(
         self, mechanism: Mechanism, facts: Facts, weights: Floats, users: float

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tacit.algorithms.base import Facts
 from tacit.estimation.cooccurrence import CoRatings
+from tacit.estimation.spiked_covariance import readable_items
 
 _USERS = 50_000  # what shares are for where the number of users is protected
 _FEW = 40.0  # of users x mu / sqrt(items): half of what matrices hold can be read
@@ -17,9 +18,8 @@ _PARTED = 0.6  # of the covariance: what it gives to choices at the most, if the
 _START = 0.69, 0.08  # of the budget, for covariance and choice where matrices can just be read
 _GLANCE = 0.25  # of the covariance's share: its first look, where factors may be out of reach
 _CERTAIN = 500.0  # of users x mu / sqrt(items): from here on factors are found with one look
-_READABLE = 150.0, 400.0  # the least of that for covariance and choices: of fewer items if need be
+_READABLE = 150.0, 400.0  # with less, covariance and choices are of fewer items
 _POPULAR = 0.75  # of the items: what co-occurrences are of where these are not clear
-_FEWEST_ITEMS, _FEWEST_RATINGS = 20, 8.0  # of theirs, that a user has on average
 _ALONE = 0.15, 0.45  # of covariance and rounds: both looks at a covariance of popular items
 _LEAST = 1e-6  # of what matrices get is left to them however few users there are
 NOTHING = 1e-9
@@ -55,34 +55,30 @@ class _Items(NamedTuple):
     choices: int
 
 
-def popular_items(facts: Facts, rated: CoRatings) -> tuple[NDArray[np.int64] | None, ...]:
+def popular_items(
+    facts: Facts, rated: CoRatings
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
     """Return the items that the covariance and the co-occurrences are of; None: as many as can be.
 
-    A matrix of the k most popular items, of rows of their ratings alone, has the noise of k items
-    and the same signal, as long as people rate some of them: their rows are not divided by the root
-    of all that they rated. So there are as many items as can be read. The others are learned from
-    gradients, which have items x factors numbers. Refits remember matrices of all items.
+    There are as many as can be read. The others are learned from gradients, which have items x
+    factors numbers. Refits remember matrices of all items.
     """
-    order = np.argsort(-rated.weights, kind="stable")
-    return tuple(
-        np.sort(order[:count]) if count < rated.weights.size else None
-        for count in _items(facts, rated)
+    n_items, signal = rated.weights.size, _signal(facts)
+    if signal == math.inf or facts.paper_accounting or facts.earlier is not None:
+        return None, None
+    ratings, choices = ((signal / readable) ** 2 for readable in _READABLE)
+    choices = min(choices, _POPULAR) if signal < _MUCH else 1.0
+    length = _length(rated)
+    return (
+        readable_items(rated.weights, length, int(n_items * min(ratings, 1.0))),
+        readable_items(rated.weights, length, int(n_items * choices)),
     )
 
 
 def _items(facts: Facts, rated: CoRatings) -> _Items:
-    """Return how many items a matrix should have to be read."""
-    n_items, signal = rated.weights.size, _signal(facts)
-    if signal == math.inf or facts.paper_accounting or facts.earlier is not None:
-        return _Items(n_items, n_items)
-    ratings = _length(rated) * np.cumsum(np.sort(rated.shares)[::-1])
-    fewest = max(int(np.searchsorted(ratings, _FEWEST_RATINGS)) + 1, _FEWEST_ITEMS)
-    most = 1.0, _POPULAR if signal < _MUCH else 1.0
-    counts = (
-        int(n_items * min((signal / readable) ** 2, part))
-        for readable, part in zip(_READABLE, most, strict=True)
-    )
-    return _Items(*(min(max(count, fewest), n_items) for count in counts))
+    """Return how many items matrices are of."""
+    found = popular_items(facts, rated)
+    return _Items(*(rated.weights.size if each is None else each.size for each in found))
 
 
 def _legible(facts: Facts, much: float, items: int | None = None) -> _Legible:

@@ -20,6 +20,7 @@ Product = Callable[[Floats, int], Floats]
 
 MOST_DIRECTIONS = 200
 _MATRIX_ITEMS = 4000  # that a released items-by-items matrix is of at the most, if not asked for
+_FEWEST_ITEMS, _FEWEST_RATINGS = 20, 8.0  # that a matrix of popular items is of
 _FIRST = 32  # directions that are sought at first
 _ROUNDS = 8  # in which the diagonal is filled in
 _MANY = 500  # items: with more, the leading eigenpairs are sought by themselves
@@ -89,6 +90,21 @@ def best_known(eigen: str, weights: Floats) -> NDArray[np.int64]:
     """Return the items that a released matrix is of: all, or for "auto" the 4000 rated most."""
     most = weights.size if eigen == "exact" else _MATRIX_ITEMS
     return np.sort(np.argsort(-weights, kind="stable")[:most])
+
+
+def readable_items(weights: Floats, length: float, count: int) -> NDArray[np.int64] | None:
+    """Return the `count` items that are rated most, in rising order; None where that is all.
+
+    There are at least 20 and at most 4000, and so many that users have rated 8 of them on average:
+    of all items they have rated `length`. A matrix of these items, of rows of their ratings alone,
+    has the noise of so few items and the same signal as one of all, where rows are divided by the
+    root of all that users rated.
+    """
+    order = np.argsort(-weights, kind="stable")
+    ratings = length * np.cumsum(weights[order]) / max(float(weights.sum()), 1e-300)
+    fewest = max(int(np.searchsorted(ratings, _FEWEST_RATINGS)) + 1, _FEWEST_ITEMS)
+    size = max(count, fewest)
+    return np.sort(order[: min(size, _MATRIX_ITEMS)]) if size < weights.size else None
 
 
 def form_of(eigen: str, items: int) -> str:

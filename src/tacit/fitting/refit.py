@@ -9,6 +9,7 @@ from typing import Any
 from tacit._validate import check
 from tacit.accounting.budget import Neighbours, PrivacyBudget, epsilon_of
 from tacit.accounting.ledger import Ledger
+from tacit.accounting.release import ReleaseKind
 from tacit.algorithms import Algorithm, Facts, LatentFactors, Moments, algorithm_from
 from tacit.book import Book, Reservation
 from tacit.book.memory import Remember, digest_of
@@ -88,7 +89,10 @@ class Refit:
             memory.about["spent"] = together
             self.reservation.memory = self._remember(memory, earlier, mine)
             outcome = Outcome.of(rule, self.algorithm, planned)
-            public = {**outcome.public, **({"earlier refits": _PLANNED} if earlier else {})}
+            public = {
+                **outcome.public,
+                **({ReleaseKind.EARLIER_REFITS.value: _PLANNED} if earlier else {}),
+            }
             return replace(outcome, public=public, earlier=earlier)
 
         return run

@@ -319,13 +319,15 @@ def add_outer(units, size, sums):
 
 @without_counting
 def add_units(units, start, sums, row):
-    """Add 32-bit integers, from `start` on, to a row of sums, of a multiple of four."""
+    """Add 32-bit integers, from `start` on, to a row of sums."""
     size = sums.shape[1]
-    whole = size - size % 8
-    for l in range(0, whole, 8):
+    eights, fours = size - size % 8, size - size % 4
+    for l in range(0, eights, 8):
         _add_eight(sums, row, l, units, start + l)
-    if whole < size:
-        _add_four(sums, row, whole, units, start + whole)
+    if eights < fours:
+        _add_four(sums, row, eights, units, start + eights)
+    for l in range(fours, size):
+        sums[row, l] += units[start + l]
 
 
 @njit(cache=True, nogil=True)
