@@ -82,7 +82,7 @@ class Learned(NamedTuple):
     items: Items
     factors: Floats
     noise: Floats
-    doubt: Floats  # of F: what it misses is a part of the noise
+    doubt: Floats  # of F, a part of the noise, where some items have no loadings yet; else zeros
 
 
 _Share = Annotated[float, Range(0, 0.3, "(]")]
@@ -387,7 +387,7 @@ def _learned(items: Items, spreads: Spreads, factors: Factors, own: Floats) -> L
         items=items,
         factors=np.ascontiguousarray(np.hstack([bias, factors.loadings])),
         noise=np.maximum(left + own, 0.2 * left) + factors.doubt + items.doubt,
-        doubt=factors.doubt,
+        doubt=factors.doubt * (0 < np.count_nonzero(energy) < own.size),
     )
 
 
