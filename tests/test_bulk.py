@@ -206,7 +206,11 @@ class TestCommands:
 
 @pytest.mark.slow
 def test_a_busy_neighbour_does_not_stall_a_fit() -> None:
-    """Best of four each; alone a fit has both cores, beside a neighbour at least two thirds."""
+    """Best of four each; alone a fit has both cores, beside a neighbour at least two thirds.
+
+    Before BLAS followed the engine it took up to 70 times as long. Other work on the machine may
+    come in between, so that it is measured three times before it fails.
+    """
     ratings = ratings_for(1, users=20_000, items=120)
 
     def best() -> float:
@@ -217,15 +221,17 @@ def test_a_busy_neighbour_does_not_stall_a_fit() -> None:
             times.append(time.perf_counter() - start)
         return min(times)
 
+    def slower() -> float:
+        alone = best()
+        neighbour = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        try:
+            return best() / alone
+        finally:
+            neighbour.kill()
+            neighbour.wait()
+
     best()
-    alone = best()
-    neighbour = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    try:
-        beside = best()
-    finally:
-        neighbour.kill()
-        neighbour.wait()
-    assert beside < 2.5 * alone
+    assert any(slower() < 2.5 for _ in range(3))
 
 
 class TestThreadsOfBlas:
